@@ -1,0 +1,1 @@
+"""The engine and the machine face of Taskdeck: usable without the console."""
