@@ -1,0 +1,155 @@
+"""The task: one row is the truth, and its own outbox (`wake_at` says "runnable from").
+
+Fields, constraints, indexes and the guards that hold against raw SQL too. The verbs are in `tasks_app.store`.
+"""
+
+from __future__ import annotations
+
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+from django.db.models import F, Q
+
+from tasks_app.domain.outcome import Outcome
+from tasks_app.domain.status import Status
+from tasks_app.models.owner import Owner
+from tasks_app.models.rules import iff, known
+from tasks_app.models.task_rules import TASK_RULES
+
+FINISHED = Q(status__in=["completed", "failed", "cancelled"])
+HELD = Q(active_attempt__isnull=False)
+DUE = Q(wake_at__isnull=False)
+
+
+class Task(models.Model):
+    """A call of a tool that outlives its request."""
+
+    id = models.UUIDField(primary_key=True)
+    owner = models.ForeignKey(Owner, on_delete=models.PROTECT, related_name="tasks", db_index=False)
+    slot = models.PositiveIntegerField(help_text="Which of the owner's live places it takes.")
+    credential_id = models.BigIntegerField(null=True, help_text="No foreign key: a revoked token may be removed.")
+    tool = models.TextField()
+    tool_version = models.PositiveIntegerField(db_default=1)
+    # Payload is opaque JSON text: jsonb refuses \u0000 and lone surrogates, and would be parsed on every read.
+    arguments = models.TextField(db_default="{}")
+    labels = models.JSONField(db_default={}, help_text="What a search for `arg.x:` looks at.")
+    idempotency_key = models.TextField(null=True)
+    request_digest = models.BinaryField(null=True)
+    request_id = models.TextField(db_default="", help_text="The request that created it, as in the access log.")
+    client = models.TextField(db_default="", help_text="Name and version that the client gave of itself.")
+    client_capabilities = models.JSONField(db_default={})
+    waiting = models.BooleanField(db_default=False, help_text="The caller waits for the result and was given no id.")
+
+    status = models.TextField(db_default=Status.WORKING.value)
+    outcome = models.TextField(null=True)
+    status_message = models.TextField(db_default="")
+    result = models.TextField(null=True)
+    error = models.TextField(null=True)
+    variables = models.TextField(db_default="{}")
+    progress_done = models.FloatField(null=True)
+    progress_total = models.FloatField(null=True)
+
+    output_bytes = models.PositiveBigIntegerField(db_default=0, help_text="Where the next chunk of output begins.")
+    kept_bytes = models.PositiveBigIntegerField(
+        db_default=0,
+        help_text="Output, steps, questions and answers that it keeps: counted when it ends, for the quota.",
+    )
+
+    attempt = models.PositiveIntegerField(db_default=0, help_text="The last fencing token handed out.")
+    active_attempt = models.PositiveIntegerField(null=True, help_text="The token that may still record something.")
+    losses = models.PositiveIntegerField(db_default=0)
+    retries = models.PositiveIntegerField(db_default=0)
+    max_retries = models.PositiveIntegerField(db_default=3)
+    wake_at = models.DateTimeField(null=True)
+    open_questions = models.PositiveIntegerField(db_default=0)
+    poll_ms = models.PositiveIntegerField(db_default=5000)
+
+    # No defaults: the insert takes all of them from one reading of the clock.
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    status_at = models.DateTimeField(help_text="Since when it has this status.")
+    finished_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField()
+    ttl_fixed = models.BooleanField(db_default=False, help_text="Set by client or tool: asking does not raise it.")
+    expired_at = models.DateTimeField(null=True, help_text="When the expiry was seen; its record exists from then on.")
+    held = models.BooleanField(db_default=False, help_text="A legal hold stops expiry and purge.")
+    policy_version = models.PositiveIntegerField(
+        db_default=0, help_text="Whose terms decided its expiry last; 0 for the settings."
+    )
+    version = models.BigIntegerField(db_default=1)
+
+    class Meta:
+        constraints = [
+            known("task_status_known", "status", Status),
+            known("task_outcome_known", "outcome", Outcome, optional=True),
+            models.CheckConstraint(name="task_slot_counts_from_one", condition=Q(slot__gt=0)),
+            models.CheckConstraint(name="task_has_a_tool", condition=~Q(tool="")),
+            models.CheckConstraint(
+                name="task_finished_iff_terminal", condition=iff(FINISHED, Q(finished_at__isnull=False))
+            ),
+            models.CheckConstraint(
+                name="task_outcome_iff_finished", condition=iff(Q(outcome__isnull=True), Q(finished_at__isnull=True))
+            ),
+            models.CheckConstraint(
+                name="task_status_follows_outcome",
+                condition=Q(outcome__isnull=True)
+                | Q(outcome__in=["result", "tool_error"], status="completed")
+                | Q(outcome="cancelled", status="cancelled")
+                | Q(outcome__in=["rpc_error", "expired"], status="failed"),
+            ),
+            models.CheckConstraint(
+                name="task_result_iff_completed", condition=iff(Q(status="completed"), Q(result__isnull=False))
+            ),
+            models.CheckConstraint(
+                name="task_error_iff_failed", condition=iff(Q(status="failed"), Q(error__isnull=False))
+            ),
+            models.CheckConstraint(
+                name="task_input_iff_open", condition=iff(Q(status="input_required"), Q(open_questions__gt=0))
+            ),
+            models.CheckConstraint(
+                name="task_expired_only_finished", condition=Q(expired_at__isnull=True) | Q(finished_at__isnull=False)
+            ),
+            models.CheckConstraint(
+                name="task_key_has_digest",
+                condition=Q(idempotency_key__isnull=True) | Q(request_digest__isnull=False),
+            ),
+            # No limbo: a working task is held by an attempt or waits to be woken, never both, never neither; any other
+            # task is neither. Cancel and expiry clear the active attempt, which fences the worker.
+            models.CheckConstraint(
+                name="task_working_held_xor_runnable",
+                condition=(Q(status="working") & ((HELD & ~DUE) | (~HELD & DUE)))
+                | (~Q(status="working") & ~HELD & ~DUE),
+            ),
+            models.CheckConstraint(
+                name="task_active_is_latest",
+                condition=Q(active_attempt__isnull=True) | Q(active_attempt=F("attempt")),
+            ),
+            # The quota: a live task holds one of its owner's places, so it cannot be exceeded.
+            models.UniqueConstraint(
+                name="task_live_slot", fields=["owner", "slot"], condition=Q(finished_at__isnull=True)
+            ),
+            models.UniqueConstraint(
+                name="task_idempotency",
+                fields=["owner", "idempotency_key"],
+                condition=Q(idempotency_key__isnull=False),
+            ),
+        ]
+        indexes = [
+            # The claim and the dispatcher.
+            models.Index(name="task_due", fields=["wake_at"], condition=Q(wake_at__isnull=False)),
+            # The board of live tasks.
+            models.Index(name="task_open", fields=["status", "-created_at"], condition=Q(finished_at__isnull=True)),
+            # Search by argument.
+            GinIndex(name="task_labels", fields=["labels"], opclasses=["jsonb_path_ops"]),
+            # Everyone's history, by keyset.
+            models.Index(name="task_recent", fields=["-created_at", "-id"]),
+            # `tasks/list` and an owner's history, by keyset.
+            models.Index(name="task_owner", fields=["owner", "-created_at", "-id"]),
+            # The expiry sweep and the page of what expires next.
+            models.Index(name="task_expiry", fields=["expires_at", "id"], condition=Q(expired_at__isnull=True)),
+            # The purge.
+            models.Index(name="task_purge", fields=["expired_at"], condition=Q(expired_at__isnull=False, held=False)),
+        ]
+        triggers = TASK_RULES
+
+    def __str__(self) -> str:
+        return f"{self.tool} {self.pk}"
