@@ -1,0 +1,256 @@
+"""The chain: sealing the audit log in batches, each tied to the one before, and finding what was changed since.
+
+A batch is sealed when all its events are older than a minute and no transaction is left that could still add one before
+its end. Everything is done a batch at a time, so memory does not grow with the log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from tasks_app.domain.identity import Actor
+from tasks_app.store import leaves
+from tasks_app.store.db import Row, affected, atomic, row, rows
+from tasks_app.store.events import record_event
+
+BATCH = 5000
+AGE_SECONDS = 60
+SEAL_LOCK = 7_140_002
+"""One process seals, retires or notes at a time: a second would only repeat it."""
+ROUND = 5
+"""So many batches the loop looks at in one go."""
+PATIENCE_SECONDS = 0.5
+GENESIS = bytes(32)
+
+_LOCK = f"SELECT pg_try_advisory_xact_lock({SEAL_LOCK})"
+_LAST = "SELECT number, last_id, hash FROM tasks_seal ORDER BY number DESC LIMIT 1"
+# Up to the first that is still young: an order by id is one by time but for what runs at the same moment.
+_RIPE = f"""
+SELECT max(id) FROM (
+    SELECT id, at, bool_and(at <= tasks_now() - interval '{AGE_SECONDS} seconds') OVER (ORDER BY id) AS ripe
+      FROM (SELECT id, at FROM tasks_event WHERE id > %(after)s ORDER BY id LIMIT {BATCH}) following) e WHERE ripe
+"""
+# Whoever adds an event holds this lock on the table before the event has its id, and until the commit.
+_WRITERS = """
+SELECT virtualtransaction FROM pg_locks
+ WHERE relation = 'tasks_event'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+   AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+   AND granted AND pid IS DISTINCT FROM pg_backend_pid()
+"""
+_INSERT = """
+INSERT INTO tasks_seal (number, first_id, last_id, count, until, leaves, rows_hash, previous_hash, hash)
+VALUES (%(number)s, %(first)s, %(last)s, %(count)s, %(until)s, %(leaves)s, %(rows_hash)s, %(previous)s, %(hash)s)
+"""
+_SEALS = """
+SELECT number, first_id, last_id, count, until, rows_hash, previous_hash, hash, leaves, retired_at FROM tasks_seal
+ WHERE number >= %(first)s ORDER BY number LIMIT %(limit)s
+"""
+_BEFORE = "SELECT number, last_id, hash FROM tasks_seal WHERE number = %(number)s"
+_SINCE = "SELECT number FROM tasks_seal WHERE until >= %(since)s ORDER BY number LIMIT 1"
+_NOTE = """
+INSERT INTO tasks_chaincheck (id, cursor, verified, verified_at, broken, broken_row, what)
+VALUES (1, %(cursor)s, %(verified)s, tasks_now(), %(broken)s::bigint, %(row)s::bigint, %(what)s)
+ON CONFLICT (id) DO UPDATE SET cursor = EXCLUDED.cursor, verified = EXCLUDED.verified, verified_at = EXCLUDED.verified_at,
+    broken = EXCLUDED.broken, broken_row = EXCLUDED.broken_row, what = EXCLUDED.what
+"""
+_STATE = """
+SELECT s.number, s.last_id, s.sealed_at, c.verified, v.last_id, c.verified_at, c.broken, c.broken_row, coalesce(c.what, ''),
+       coalesce(c.cursor, 0)
+  FROM (SELECT 1) one
+  LEFT JOIN (SELECT number, last_id, sealed_at FROM tasks_seal ORDER BY number DESC LIMIT 1) s ON true
+  LEFT JOIN tasks_chaincheck c ON c.id = 1
+  LEFT JOIN tasks_seal v ON v.number = c.verified
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Where the chain does not hold: the batch, the event when one can be named, and what is wrong."""
+
+    batch: int
+    row: int | None
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a look at the chain found: up to which batch and event all is in order, the hash there, and the first break."""
+
+    batch: int
+    event: int
+    head: bytes
+    broken: Break | None
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChainState:
+    """What is sealed, what was verified last and when, and what is broken; as noted, nothing is verified to say this."""
+
+    sealed: int | None
+    sealed_event: int | None
+    sealed_at: datetime | None
+    verified: int | None
+    verified_event: int | None
+    verified_at: datetime | None
+    broken: int | None
+    broken_row: int | None
+    what: str
+    cursor: int
+
+
+def chain_state() -> ChainState:
+    """How the chain stands, from what was noted at the last look: one cheap query."""
+    found = row(_STATE)
+    assert found is not None
+    return ChainState(*found)
+
+
+def seal() -> int:
+    """Seal one batch of events that nobody can add to any more, and give how many. Any number of callers is safe."""
+    with atomic():
+        if not (row(_LOCK) or (False,))[0]:
+            return 0
+        number, after, previous = row(_LAST) or (0, 0, GENESIS)
+        last = (row(_RIPE, {"after": after}) or (None,))[0]
+        if last is None or not _settled():
+            return 0
+        batch = leaves.of(after=after, until=last)
+        if batch is None:
+            return 0
+        params = {
+            "number": number + 1,
+            "first": batch.first,
+            "last": last,
+            "count": batch.count,
+            "until": batch.until,
+            "leaves": batch.leaves,
+            "rows_hash": hashlib.sha256(batch.leaves).digest(),
+            "previous": bytes(previous),
+        }
+        affected(_INSERT, {**params, "hash": _hash(params)})
+        return batch.count
+
+
+def _settled() -> bool:
+    """Whether everyone has ended who wrote events when this was called: only such a one could still add an older one."""
+    writers = {each[0] for each in rows(_WRITERS)}
+    end = time.monotonic() + PATIENCE_SECONDS
+    while writers and time.monotonic() < end:
+        time.sleep(0.01)
+        writers &= {each[0] for each in rows(_WRITERS)}
+    return not writers
+
+
+def _hash(seal: dict[str, object]) -> bytes:
+    """What ties a batch to its rows and its place: the next one repeats it."""
+    until = seal["until"]
+    assert isinstance(until, datetime)
+    facts = [seal["number"], seal["first"], seal["last"], seal["count"], round(until.timestamp() * 1_000_000)]
+    rows_hash, previous = seal["rows_hash"], seal["previous"]
+    assert isinstance(rows_hash, bytes)
+    assert isinstance(previous, bytes)
+    return hashlib.sha256(" ".join(map(str, facts)).encode() + rows_hash + previous).digest()
+
+
+def verify(*, first: int = 1, limit: int | None = None, seconds: float | None = None) -> Verdict:
+    """Recompute the batches from this one on, at most so many or for so long, up to the first that is broken."""
+    number, event, head = row(_BEFORE, {"number": first - 1}) or (0, 0, GENESIS)
+    verdict = Verdict(number, event, bytes(head), None, is_complete=False)
+    if number != first - 1:
+        return Verdict(0, 0, GENESIS, Break(first - 1, None, "this batch is missing"), is_complete=True)
+    end = None if seconds is None else time.monotonic() + seconds
+    for count, found in enumerate(_seals(first), 1):
+        broken = _check(found, verdict)
+        if broken is not None:
+            return Verdict(verdict.batch, verdict.event, verdict.head, broken, is_complete=True)
+        verdict = Verdict(found[0], found[2], bytes(found[7]), None, is_complete=False)
+        if count == limit or (end is not None and time.monotonic() > end):
+            return verdict
+    return Verdict(verdict.batch, verdict.event, verdict.head, None, is_complete=True)
+
+
+def _seals(first: int) -> Iterator[Row]:
+    while page := rows(_SEALS, {"first": first, "limit": ROUND}):
+        yield from page
+        first = page[-1][0] + 1
+
+
+def _check(found: Row, before: Verdict) -> Break | None:
+    number, first, last, count, until, rows_hash, previous, hash_ = found[:8]
+    if number != before.batch + 1:
+        return Break(before.batch + 1, None, "this batch is missing")
+    facts = {"number": number, "first": first, "last": last, "count": count, "until": until,
+             "rows_hash": bytes(rows_hash), "previous": bytes(previous)}  # fmt: skip
+    if bytes(previous) != before.head:
+        return Break(number, None, "it does not follow the batch before it")
+    if _hash(facts) != bytes(hash_):
+        return Break(number, None, "the batch itself was changed")
+    return _check_rows(found, after=before.event)
+
+
+def _check_rows(found: Row, *, after: int) -> Break | None:
+    number, last, rows_hash, sealed, retired_at = found[0], found[2], bytes(found[5]), bytes(found[8]), found[9]
+    present = leaves.of(after=after, until=last)
+    if retired_at is not None:
+        return None if present is None else Break(number, present.first, "an event of a batch that has left")
+    if hashlib.sha256(sealed).digest() != rows_hash:
+        return Break(number, None, "its list of events was changed")
+    now = b"" if present is None else present.leaves
+    if now == sealed:
+        return None
+    row_id, what = leaves.difference(sealed, now)
+    return Break(number, row_id, what)
+
+
+def first_since(moment: datetime) -> int | None:
+    """The batch in which the events of this time begin; None when there is none yet."""
+    found = row(_SINCE, {"since": moment})
+    return found[0] if found else None
+
+
+def look_around() -> int:
+    """Verify the next few batches of the loop's endless round, and note what was found; gives how many were in order."""
+    before = chain_state()
+    start = before.cursor if before.cursor < (before.sealed or 0) else 0
+    verdict = verify(first=start + 1, limit=ROUND)
+    _note(verdict, before, start=start)
+    return max(verdict.batch - start, 0)
+
+
+def verify_now(*, by: Actor, seconds: float | None = None) -> Verdict:
+    """Verify from the first batch on, note what was found, and write down who asked. Without a limit it verifies all."""
+    verdict = verify(seconds=seconds)
+    with atomic():
+        _note(verdict, chain_state(), start=0)
+        broken = verdict.broken
+        detail: dict[str, object] = {"batch": verdict.batch, "event": verdict.event}
+        if broken is not None:
+            detail |= {"broken_batch": broken.batch, "broken_row": broken.row, "what": broken.what}
+        record_event("chain_verified" if broken is None else "chain_broken", by=by, detail=detail)
+    return verdict
+
+
+def _note(verdict: Verdict, before: ChainState, *, start: int) -> None:
+    """Remember a look that began after batch `start`."""
+    broken = verdict.broken
+    if broken is None and before.verified and verdict.is_complete and verdict.batch < before.verified:
+        broken = Break(verdict.batch + 1, None, "batches that were verified before are gone")
+    # A look at other batches says nothing about the one that was broken.
+    was = before.broken
+    if broken is None and was is not None and not start < was <= verdict.batch:
+        broken = Break(was, before.broken_row, before.what)
+    reached = verdict.batch if broken is None else min(verdict.batch, broken.batch - 1)
+    params = {
+        # A round ends where it found something: the next one finds it again, or that it was mended.
+        "cursor": verdict.batch if verdict.broken is None else 0,
+        "verified": reached if broken is not None else max(reached, before.verified or 0),
+        "broken": broken and broken.batch,
+        "row": broken and broken.row,
+        "what": broken.what if broken else "",
+    }
+    affected(_NOTE, params)

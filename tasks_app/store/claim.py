@@ -1,0 +1,132 @@
+"""Taking due work: a claim gives one attempt its lease. Fair between owners, within the caps of owners and tools.
+
+The same statement may first settle the attempt that the worker has just finished (`tasks_app.store.settle`): one round
+trip and one commit for both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from tasks_app.conf import conf
+from tasks_app.domain.errors import NotFound
+from tasks_app.domain.identity import Actor
+from tasks_app.store.db import ACTOR, actor_json, affected, row
+from tasks_app.store.rows import CLAIM_COLUMNS, Claim, claim
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """Who claims, and how many attempts of each tool may run at once."""
+
+    worker: str
+    caps: Mapping[str, int] = field(default_factory=dict)
+
+
+# The first hundred due tasks, less those whose owner or tool is at its cap; of these one of the owner with the fewest
+# running attempts, looked up by its id until one is not locked. LIMIT is a literal: as a parameter it would be planned
+# without knowing how small it is; IS TRUE keeps the planner from the index of what is due, which it would read each time.
+CLAIM = f"""
+running AS MATERIALIZED (
+    SELECT r.owner_id, r.tool FROM tasks_attempt a JOIN tasks_task r ON r.id = a.task_id
+     WHERE a.ended_at IS NULL AND a.task_id IS DISTINCT FROM %(settling)s::uuid),
+due AS MATERIALIZED (
+    SELECT d.id, d.owner_id, d.wake_at FROM tasks_task d
+     WHERE d.wake_at <= tasks_now() AND (d.expires_at > tasks_now() OR d.held)
+       AND d.tool <> ALL (ARRAY(SELECT r.tool FROM running r JOIN jsonb_each_text(%(caps)s::jsonb) c ON c.key = r.tool
+                                 GROUP BY r.tool, c.value HAVING count(*) >= c.value::int))
+       AND d.owner_id <> ALL (ARRAY(SELECT r.owner_id FROM running r GROUP BY r.owner_id
+                                     HAVING count(*) >= %(owner_cap)s::bigint))
+     ORDER BY d.wake_at LIMIT 100),
+picked AS (
+    SELECT free.id FROM (
+        SELECT due.id FROM due
+          LEFT JOIN (SELECT owner_id, count(*) AS attempts FROM running GROUP BY owner_id) load USING (owner_id)
+         ORDER BY coalesce(load.attempts, 0), due.wake_at) o
+     CROSS JOIN LATERAL (
+        SELECT p.id FROM tasks_task p WHERE p.id = o.id AND (p.wake_at <= tasks_now()) IS TRUE
+           FOR UPDATE SKIP LOCKED) free LIMIT 1),
+t AS (
+    UPDATE tasks_task t SET attempt = t.attempt + 1, active_attempt = t.attempt + 1, wake_at = NULL,
+           progress_done = NULL, progress_total = NULL
+      FROM acting WHERE t.id = (SELECT id FROM picked) RETURNING {CLAIM_COLUMNS}),
+started AS (
+    INSERT INTO tasks_attempt (task_id, number, worker, lease_until)
+    SELECT t.id, t.attempt, %(worker)s, tasks_now() + %(lease)s::float8 * interval '1 second' FROM t)
+"""
+_CLAIM = f"WITH {ACTOR}, {CLAIM} SELECT * FROM t"
+_BEAT = """
+UPDATE tasks_attempt SET lease_until = greatest(lease_until, tasks_now() + %(lease)s::float8 * interval '1 second'),
+       stop_acknowledged_at = CASE WHEN stop_requested_at IS NOT NULL THEN coalesce(stop_acknowledged_at, tasks_now()) END
+ WHERE task_id = %(task)s AND number = %(number)s AND ended_at IS NULL RETURNING stop_requested_at IS NOT NULL
+"""
+# No longer counted among what the worker runs: its slot is free.
+_LEASE_FOR = """
+UPDATE tasks_attempt a SET lease_until = tasks_now() + %(seconds)s::float8 * interval '1 second',
+       worker = 'handed over by ' || a.worker FROM tasks_task t
+ WHERE t.id = a.task_id AND t.active_attempt = a.number AND a.task_id = %(task)s AND a.number = %(number)s AND a.ended_at IS NULL
+"""
+_HANDED_OVER = f"""
+SELECT {CLAIM_COLUMNS}, a.worker FROM tasks_task t JOIN tasks_attempt a ON a.task_id = t.id
+ WHERE t.id = %(task)s AND a.number = %(number)s AND t.owner_id = %(owner)s
+"""
+
+
+class Beat(Enum):
+    """What a heartbeat learns."""
+
+    HELD = "held"
+    """The lease is renewed."""
+
+    STOP = "stop"
+    """The task was cancelled or has expired: stop."""
+
+    LOST = "lost"
+    """The attempt was closed: record nothing more."""
+
+
+def claim_params(claimant: Claimant) -> dict[str, Any]:
+    """What the claim's part of a statement needs."""
+    settings = conf()
+    return {
+        "actor": actor_json(Actor.worker(claimant.worker)),
+        "worker": claimant.worker,
+        "caps": json.dumps(dict(claimant.caps)),
+        "owner_cap": settings.owner_concurrency or 2**31,
+        "lease": settings.lease,
+        "settling": None,
+    }
+
+
+def claim_next(claimant: Claimant) -> Claim | None:
+    """Take the lease on one due task. None means that nothing is due, or all of it is at a cap."""
+    found = row(_CLAIM, claim_params(claimant))
+    return claim(found, worker=claimant.worker) if found else None
+
+
+def heartbeat(held: Claim) -> Beat:
+    """Renew the lease, and learn whether to stop. Touches only the attempt, so it never waits for the task."""
+    found = row(_BEAT, {"task": held.task_id, "number": held.number, "lease": conf().lease})
+    if found is None:
+        return Beat.LOST
+    return Beat.STOP if found[0] else Beat.HELD
+
+
+def lease_for(held: Claim, time: timedelta) -> bool:
+    """Let a handed-over attempt run for so long without a heartbeat. False when it no longer holds the task."""
+    params = {"task": held.task_id, "number": held.number, "seconds": time.total_seconds()}
+    return affected(_LEASE_FOR, params) == 1
+
+
+def handed_over(task_id: UUID, *, number: int, owner_id: int) -> Claim:
+    """The claim of an attempt that another process began. Raises NotFound when there is no such attempt."""
+    found = row(_HANDED_OVER, {"task": task_id, "number": number, "owner": owner_id})
+    if found is None:
+        raise NotFound
+    return claim((found[0], number, *found[2:-1]), worker=found[-1])
