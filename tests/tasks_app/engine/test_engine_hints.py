@@ -1,0 +1,80 @@
+"""Hints: how many messages they become, on the broker and the wake list of the tests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from console.celery import app
+from tasks_app.engine import drain, hints, wake
+from tests.waiting import until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PARK_SECONDS = 20.0
+
+
+@pytest.fixture(autouse=True)
+def queue() -> Iterator[Any]:
+    """The queue of hints, empty before and after; nothing waits on the wake list either."""
+    with app.connection_for_write() as connection:
+        found = app.amqp.queues["taskdeck"](connection.default_channel)
+        found.declare()
+        _clear(found)
+        yield found
+        _clear(found)
+
+
+def _clear(queue: Any) -> None:
+    queue.purge()
+    wake._client().delete(wake._list(), wake._mark())
+
+
+def messages(queue: Any) -> int:
+    """How many wait."""
+    return int(queue.queue_declare().message_count)
+
+
+def test_first_hint_sends_a_message_for_each_task(queue: Any) -> None:
+    hints.publish(3, is_first=True)
+
+    assert messages(queue) == 3
+
+
+def test_hint_sends_nothing_while_a_message_waits(queue: Any) -> None:
+    for _ in range(50):
+        hints.publish(1, is_first=True)
+
+    assert messages(queue) == 1
+
+
+def test_hint_sends_again_once_a_child_took_the_message(queue: Any) -> None:
+    hints.publish(1, is_first=True)
+    drain.drain("test")
+
+    hints.publish(1, is_first=True)
+
+    assert messages(queue) == 2
+
+
+def test_loop_sends_whatever_waits_because_that_may_be_lost(queue: Any) -> None:
+    hints.publish(1, is_first=True)
+
+    hints.publish(2)
+
+    assert messages(queue) == 3
+
+
+def test_child_that_waits_is_woken_without_a_message(queue: Any) -> None:
+    woken: list[bool] = []
+    child = threading.Thread(target=lambda: woken.append(wake.park(PARK_SECONDS)))
+    child.start()
+    until(lambda: wake._client().info("clients")["blocked_clients"] > 0)
+
+    hints.publish(1, is_first=True)
+
+    child.join(PARK_SECONDS)
+    assert (woken, messages(queue)) == ([True], 0)
