@@ -1,0 +1,56 @@
+"""Reading the task that a call names: once, only the caller's own, and not more often than the server bears."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from tasks_app.domain.errors import NotFound
+from tasks_app.mcp import pool
+from tasks_app.mcp.call import Call, text_param
+from tasks_app.mcp.throttle import throttle
+from tasks_app.store import queries
+from tasks_app.store.fetch import fetch_plan
+from tasks_app.store.rows import Snapshot
+
+
+def task_id_of(call: Call) -> UUID:
+    """The id in `params.taskId`. Raises a fault when it is no string, NotFound when it cannot be the id of a task."""
+    return to_task_id(text_param(call.params, "taskId"))
+
+
+def to_task_id(text: str) -> UUID:
+    """A task id as it stands on the wire. Raises NotFound for any other text: it names no task."""
+    # The one spelling that we mint: `UUID` alone would also take braces, upper case and missing hyphens.
+    try:
+        found = UUID(text)
+    except ValueError:
+        raise NotFound from None
+    if str(found) != text:
+        raise NotFound
+    return found
+
+
+async def polled(call: Call) -> Snapshot:
+    """The caller's task with its payload, for a poll. Raises NotFound; Refused (429) for a live one polled too fast."""
+    task = await read(call)
+    if task.finished_at is None:
+        throttle().poll(task.id, poll_ms=task.poll_ms)
+    return task
+
+
+async def read(call: Call) -> Snapshot:
+    """The caller's task with its payload, as the statement that authenticated the caller read it or read now."""
+    task_id = task_id_of(call)
+    if call.poll is None:
+        return await pool.run(queries.get_plan(task_id, owner_id=call.caller.owner_id))
+    if call.poll.task is None:
+        raise NotFound
+    return call.poll.task
+
+
+async def note_fetch(call: Call, task: Snapshot) -> None:
+    """Record that the caller was given the result of a finished task; when it is due again is the store's rule."""
+    if call.poll is not None and not call.poll.notes_fetch:
+        return
+    plan = fetch_plan(task.id, credential_id=call.caller.credential_id, request_id=call.request.request_id)
+    await pool.run(plan)

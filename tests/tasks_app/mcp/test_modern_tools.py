@@ -1,0 +1,337 @@
+"""`tools/call` of 2026-07-28: here, as a task, or while the caller waits."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from tasks_app.domain.identity import Scope
+from tasks_app.domain.ttl import NOT_ASKED
+from tasks_app.engine.calling import poll_ms
+from tasks_app.engine.registry import registry
+from tasks_app.mcp.calls import Wanted, new_task
+from tasks_app.mcp.endpoint import endpoint
+from tasks_app.mcp.pool import in_thread
+from tests.asgi_client import Answer, Client, modern_headers, modern_message
+from tests.conftest import Person
+from tests.tasks_app.mcp.conftest import TokenMaker
+from tests.tasks_app.mcp.helpers import a_call, count_tasks, ended, only_task, result_of, text_of
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("modern_tools")]
+TASKS: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+
+
+async def call(client: Client, name: str, arguments: dict[str, Any] | None = None, **more: Any) -> Answer:
+    """Call a tool."""
+    params = {"name": name, "arguments": arguments or {}, **more.pop("params", {})}
+    return await client.modern("tools/call", params, **more)
+
+
+@pytest.mark.parametrize("tasks", [True, False])
+async def test_forbidden_tool_runs_here_and_leaves_no_row(client: Client, tasks: bool) -> None:
+    """Check 34: to declare tasks is permission, not a request."""
+    answer = await call(client, "greet", {"name": "Ana"}, tasks=tasks)
+
+    result = result_of(answer)
+    assert result["resultType"] == "complete"
+    assert result["content"] == [{"type": "text", "text": "Hello, Ana!"}]
+    assert result["isError"] is False
+    assert await count_tasks() == 0
+
+
+@pytest.mark.usefixtures("worker")
+async def test_task_parameter_of_the_older_revision_is_ignored(client: Client) -> None:
+    """Checks 21 and 35: it neither creates a task nor is it an error."""
+    here = await call(client, "greet", {"name": "Ana"}, params={"task": {"ttl": 1}})
+    waited = await call(client, "echo", params={"task": {}})
+
+    assert text_of(here) == "Hello, Ana!"
+    assert text_of(waited) == "hello while you wait"
+
+
+async def test_optional_tool_becomes_a_flat_task_when_the_client_declares_them(client: Client) -> None:
+    """Checks 18, 20, 36 and 38, traps 3 and 5."""
+    answer = await call(client, "echo", tasks=True)
+
+    result = result_of(answer)
+    task = await only_task()
+    assert b'"taskId"' in answer.body
+    assert result["resultType"] == "task"
+    assert result["taskId"] == str(task.id)
+    assert result["status"] == "working"
+    assert result["createdAt"] == result["lastUpdatedAt"]
+    assert result["createdAt"].endswith("Z")
+    assert result["ttlMs"] == 3_600_000
+    assert result["pollIntervalMs"] == 2_000
+    assert not result.keys() & {"task", "ttl", "pollInterval", "result", "error", "inputRequests", "requestState"}
+    assert task.waiting is False
+
+
+async def test_required_tool_is_always_a_task(client: Client) -> None:
+    """Check 18."""
+    answer = await call(client, "report", tasks=True)
+
+    assert result_of(answer)["resultType"] == "task"
+
+
+async def test_required_tool_is_refused_to_a_client_without_tasks(client: Client) -> None:
+    """Checks 19 and 47."""
+    answer = await call(client, "report", id="r")
+
+    assert answer.status == 400
+    assert answer.json["id"] == "r"
+    assert answer.error["code"] == -32021
+    assert answer.error["data"] == {"requiredCapabilities": TASKS}
+    assert await count_tasks() == 0
+
+
+async def test_legacy_capability_does_not_count_as_the_extension(client: Client) -> None:
+    answer = await call(client, "report", capabilities={"tasks": {"requests": {"tools": {"call": {}}}}})
+
+    assert answer.error["code"] == -32021
+
+
+@pytest.mark.usefixtures("worker")
+async def test_required_tool_is_served_with_a_warning_when_the_server_falls_back(
+    client: Client, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Check 19."""
+    settings.TASKDECK_REQUIRED_FALLBACK = "sync"
+
+    with caplog.at_level(logging.WARNING, logger="tasks_app.mcp.calls"):
+        answer = await call(client, "report")
+
+    assert text_of(answer) == "the report"
+    assert "report has to be a task" in caplog.text
+
+
+@pytest.mark.usefixtures("worker")
+async def test_optional_tool_gives_the_same_result_with_and_without_a_task(client: Client) -> None:
+    """Checks 20 and 27."""
+    waited = result_of(await call(client, "add", {"left": 2, "right": 3}))
+    created = result_of(await call(client, "add", {"left": 2, "right": 3}, tasks=True))
+    inlined = (await ended(client, created["taskId"]))["result"]
+
+    assert waited["structuredContent"] == {"total": 5}
+    for name in ("resultType", "content", "structuredContent", "isError"):
+        assert waited[name] == inlined[name]
+
+
+@pytest.mark.usefixtures("worker")
+async def test_each_answer_follows_its_own_request(client: Client) -> None:
+    """Checks 25, 26 and 114: neither the session nor who the client says to be decides."""
+    for number in range(6):
+        tasks = number % 2 == 0
+        info = {"io.modelcontextprotocol/clientInfo": {"name": f"client-{number}", "version": "9"}}
+        answer = await call(client, "echo", params={"_meta": info}, tasks=tasks)
+
+        assert result_of(answer)["resultType"] == ("task" if tasks else "complete")
+        if not tasks:
+            assert text_of(answer) == "hello while you wait"
+
+
+@pytest.mark.usefixtures("worker")
+async def test_tool_that_waits_may_end_in_a_tool_error_or_a_protocol_error(client: Client) -> None:
+    soft = await call(client, "fail_softly")
+    hard = await call(client, "fail_hard")
+
+    assert result_of(soft)["isError"] is True
+    assert text_of(soft) == "this went wrong"
+    assert hard.error == {"code": -32050, "message": "no such planet", "data": {"planet": "Vulcan"}}
+
+
+@pytest.mark.usefixtures("worker")
+async def test_predicate_decides_which_calls_become_tasks(client: Client, settings: Settings) -> None:
+    """Check 48: where it says no, the call is as it would be without tasks, its errors included."""
+    settings.TASKDECK_AUGMENT = "tests.tasks_app.mcp.helpers.only_echo"
+
+    echoed = await call(client, "echo", tasks=True)
+    failed = await call(client, "fail_hard", tasks=True)
+
+    assert result_of(echoed)["resultType"] == "task"
+    assert failed.error["code"] == -32050
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"name": "nothing"}, "Unknown tool"),
+        ({"name": 7}, "`name`"),
+        ({"name": "greet", "arguments": [1]}, "`arguments`"),
+        ({"name": "greet", "arguments": None}, "`arguments`"),
+        ({"name": "greet", "arguments": {"name": "x"}, "inputResponses": 1}, "`inputResponses`"),
+    ],
+)
+async def test_malformed_call_is_a_protocol_error(client: Client, params: dict[str, Any], says: str) -> None:
+    message = modern_message("tools/call", params)
+    answer = await client.post(message, headers=modern_headers(message) | {"mcp-name": str(params["name"])})
+
+    assert (answer.status, answer.error["code"]) == (400, -32602)
+    assert says in answer.error["message"]
+
+
+@pytest.mark.parametrize(("name", "tasks"), [("greet", False), ("add", False), ("add", True)])
+async def test_arguments_that_do_not_fit_are_a_tool_error(client: Client, name: str, tasks: bool) -> None:
+    answer = await call(client, name, {"left": "three"}, tasks=tasks)
+
+    result = result_of(answer)
+    assert result["resultType"] == "complete"
+    assert result["isError"] is True
+    assert "left" in text_of(answer)
+    assert await count_tasks() == 0
+
+
+async def test_capability_is_checked_before_the_arguments(client: Client) -> None:
+    """Trap 10."""
+    answer = await call(client, "report", {"nonsense": 1})
+
+    assert answer.error["code"] == -32021
+
+
+async def test_annotated_argument_must_be_repeated_in_its_header(client: Client) -> None:
+    matching = await call(client, "query", {"region": "eu"}, headers={"Mcp-Param-Region": "eu"})
+    other = await call(client, "query", {"region": "eu"}, headers={"Mcp-Param-Region": "us"})
+    missing = await call(client, "query", {"region": "eu"})
+
+    assert text_of(matching) == "eu None"
+    assert [(each.status, each.error["code"]) for each in (other, missing)] == [(400, -32020)] * 2
+
+
+async def test_tool_here_knows_its_owner_and_what_its_client_can_do(client: Client) -> None:
+    answer = await call(client, "who_am_i", capabilities={"elicitation": {}})
+
+    told = result_of(answer)["structuredContent"]
+    assert told == {"owner": "user:alice", "is_task": False, "form": True, "url": False}
+
+
+async def test_tool_here_is_ended_after_its_time(client: Client) -> None:
+    answer = await call(client, "hang")
+
+    assert answer.status == 200
+    assert answer.error["code"] == -32603
+    assert answer.error["data"] == {"reason": "timeout"}
+
+
+async def test_progress_of_a_tool_here_is_streamed_and_only_rises(client: Client) -> None:
+    answer = await call(client, "count_here", {"to": 2}, params={"_meta": {"progressToken": 0}})
+
+    *notices, last = answer.events
+    assert answer.headers["content-type"] == "text/event-stream"
+    assert [each["method"] for each in notices] == ["notifications/progress"] * 3
+    assert [each["params"] for each in notices] == [
+        {"progressToken": 0, "progress": number, "total": 2, "message": f"{number} of 2"} for number in range(3)
+    ]
+    assert last["result"]["content"][0]["text"] == "counted"
+
+
+async def test_log_lines_are_sent_only_to_a_request_that_wants_them(client: Client) -> None:
+    level = "io.modelcontextprotocol/logLevel"
+
+    wanted = await call(client, "count_here", {"to": 1}, params={"_meta": {level: "debug"}})
+    too_fine = await call(client, "count_here", {"to": 1}, params={"_meta": {level: "warning"}})
+    unasked = await call(client, "count_here", {"to": 1})
+
+    lines = [each["params"] for each in wanted.events[:-1]]
+    assert lines == [{"level": "info", "logger": "count_here", "data": f"line {number}"} for number in range(2)]
+    assert text_of(too_fine) == text_of(unasked) == "counted"
+    assert unasked.headers["content-type"] == "application/json"
+
+
+async def test_task_for_an_operator_to_approve_looks_like_any_other(client: Client) -> None:
+    created = result_of(await call(client, "deploy", {"service": "web"}, tasks=True))
+    got = result_of(await client.modern("tasks/get", {"taskId": created["taskId"]}, tasks=True))
+
+    for shown in (created, got):
+        assert shown["status"] == "working"
+        assert shown["statusMessage"] == "Waiting for an operator's approval"
+        assert "inputRequests" not in shown
+
+
+@pytest.mark.usefixtures("worker")
+async def test_task_that_a_tool_invents_is_refused(client: Client) -> None:
+    """Checks 9 and 120."""
+    answer = await call(client, "fake_task")
+
+    assert result_of(answer)["isError"] is True
+    assert "task of its own making" in text_of(answer)
+    assert "made-up" not in answer.body.decode()
+
+
+async def test_same_key_gives_the_same_task_and_another_call_is_refused(client: Client) -> None:
+    headers = {"Idempotency-Key": "k-1"}
+
+    first = await call(client, "echo", {"text": "a"}, tasks=True, headers=headers)
+    again = await call(client, "echo", {"text": "a"}, tasks=True, headers=headers)
+    other = await call(client, "echo", {"text": "b"}, tasks=True, headers=headers)
+
+    assert result_of(again)["taskId"] == result_of(first)["taskId"]
+    assert (other.status, other.error["code"]) == (400, -32602)
+    assert other.error["data"] == {"reason": "key_conflict"}
+    assert await count_tasks() == 1
+
+
+@pytest.mark.usefixtures("worker")
+async def test_same_key_gives_the_result_to_a_caller_that_waits_and_the_task_to_one_that_does_not(
+    client: Client,
+) -> None:
+    key = {"_meta": {"taskdeck/idempotencyKey": "k-2"}}
+
+    first = await call(client, "echo", params=key)
+    again = await call(client, "echo", params=key)
+    as_task = await call(client, "echo", params=key, tasks=True)
+
+    assert text_of(first) == text_of(again) == "hello while you wait"
+    assert result_of(as_task)["status"] == "completed"
+    assert (await only_task()).waiting is False, "its id was given away"
+
+
+async def test_quota_is_an_error_that_says_so(client: Client, settings: Settings) -> None:
+    settings.TASKDECK_LIVE_TASKS = 1
+
+    await call(client, "echo", tasks=True)
+    answer = await call(client, "echo", tasks=True)
+
+    assert answer.status == 200
+    assert answer.error["code"] == -32603
+    assert answer.error["data"] == {"reason": "quota", "limit": 1}
+
+
+async def test_tool_is_run_only_with_the_scope_for_it(alice: Person, make_token: TokenMaker, served: None) -> None:
+    token = await in_thread(make_token, alice, Scope.READ)
+
+    answer = await call(Client(endpoint, token=token), "echo", tasks=True)
+
+    assert answer.status == 403
+    assert 'scope="tasks:run"' in answer.headers["www-authenticate"]
+    assert await count_tasks() == 0
+
+
+def test_call_that_becomes_a_task_tells_the_store_everything_about_itself() -> None:
+    tool = registry.get("deploy")
+    assert tool is not None
+
+    new = new_task(a_call(idempotency_key="k"), Wanted(tool, {"service": "web"}), waiting=True)
+
+    assert (new.owner_id, new.credential_id, new.key, new.client, new.request_id) == (7, 8, "k", "tester/1", "req-1")
+    assert (new.tool, new.tool_version, new.arguments, new.waiting) == ("deploy", 1, {"service": "web"}, True)
+    assert (new.ttl_ms, new.max_retries, new.poll_ms) == (NOT_ASKED, 3, 5_000)
+    assert new.approval is not None
+    assert "deploy" in new.approval["message"]
+    assert '"service": "web"' in new.approval["message"]
+    assert new.approval["requestedSchema"] == {"type": "object", "properties": {}}
+    slow = registry.get("slow_sum")
+    assert slow is not None
+    assert poll_ms(slow) == 3_000
+
+
+async def test_task_is_stored_before_its_id_is_told(client: Client) -> None:
+    """Checks 1, 8 and 53: what the answer names can be read at once."""
+    created = result_of(await call(client, "echo", tasks=True))
+
+    got = result_of(await client.modern("tasks/get", {"taskId": created["taskId"]}, tasks=True))
+
+    assert (got["taskId"], got["status"], got["createdAt"]) == (created["taskId"], "working", created["createdAt"])
+    assert str((await only_task()).id) == created["taskId"]
