@@ -1,0 +1,1 @@
+"""How the console's tables came to be."""

@@ -1,0 +1,1 @@
+"""Words and shapes that templates share."""
