@@ -32,23 +32,23 @@ INSERT INTO tasks_expiration (task_id, owner_id, credential_id, tool, client, st
     created_at, finished_at, due_at, observed_at, ttl_fixed, ttl_changes, extended_times, cancelled_by, fetched_times,
     first_fetched_at, last_fetched_at, fetched_by, unanswered, payload_bytes, payload_sizes, payload_sha256, policy_version)
 SELECT t.id, t.owner_id, t.credential_id, t.tool, t.client, t.status, t.outcome, t.outcome = 'expired',
-    CASE WHEN t.outcome <> 'expired' THEN t.status
-         WHEN EXISTS (SELECT 1 FROM tasks_question q WHERE q.task_id = t.id AND q.state = 'open') THEN 'input_required'
-         ELSE 'working' END,
+    CASE WHEN t.outcome <> 'expired' THEN t.status WHEN asked.open IS NOT NULL THEN 'input_required' ELSE 'working' END,
     t.created_at, t.finished_at, t.expires_at, t.expired_at, t.ttl_fixed,
     (SELECT coalesce(jsonb_agg(e.detail || jsonb_build_object('at', e.at, 'by', e.actor) ORDER BY e.id), '[]')
        FROM tasks_event e WHERE e.task_id = t.id AND e.kind = 'ttl'),
     (SELECT count(*) FROM tasks_event e WHERE e.task_id = t.id AND e.kind = 'ttl' AND e.detail ->> 'why' = 'extended'),
     (SELECT e.actor FROM tasks_event e WHERE e.task_id = t.id AND e.to_status = 'cancelled'),
     coalesce(f.times, 0), f.first_at, f.last_at, f.credential_id,
-    (SELECT coalesce(jsonb_agg(jsonb_build_object('key', q.key, 'name', q.name, 'since', q.created_at) ORDER BY q.id), '[]')
-       FROM tasks_question q WHERE q.task_id = t.id AND q.state = 'open'),
+    coalesce(asked.open, '[]'),
     octet_length(t.arguments) + coalesce(octet_length(t.result), 0) + coalesce(octet_length(t.error), 0)
         + octet_length(t.variables) + t.output_bytes,
     jsonb_build_object('arguments', octet_length(t.arguments), 'result', coalesce(octet_length(t.result), 0),
         'error', coalesce(octet_length(t.error), 0), 'variables', octet_length(t.variables), 'output', t.output_bytes),
     sha256(convert_to(t.arguments || coalesce(t.result, '') || coalesce(t.error, ''), 'UTF8')), t.policy_version
   FROM ended t LEFT JOIN tasks_fetch f ON f.task_id = t.id
+ CROSS JOIN LATERAL (
+    SELECT jsonb_agg(jsonb_build_object('key', q.key, 'name', q.name, 'since', q.created_at) ORDER BY q.id) AS open
+      FROM tasks_question q WHERE q.task_id = t.id AND q.state = 'open') asked
 """
 _EXPIRE_LIVE = f"""
 WITH {STOP_CHILDREN},
