@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from django.db import connection
 
-from tasks_app import store
+from tasks_app import bus, store
 from tasks_app.conf import conf
 from tasks_app.domain.errors import ControlFlow, LeaseLost, Stop, TaskdeckError
 from tasks_app.domain.outcome import AttemptEnd
@@ -157,6 +157,7 @@ class Watch:
                 "tool %s of task %s does not stop: its process ends", watched.tool.name, watched.claim.task_id
             )
             close_unfinished(watched)
+            bus.close()  # or what was just announced would end with the process
             self._leave()
 
 

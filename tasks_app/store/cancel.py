@@ -10,7 +10,7 @@ from tasks_app.domain.identity import Actor
 from tasks_app.domain.outcome import AttemptEnd
 from tasks_app.domain.status import Status
 from tasks_app.store.announce import announce
-from tasks_app.store.db import ACTOR, Atomic, Plan, Query, actor_json, affected, run
+from tasks_app.store.db import ACTOR, Atomic, Plan, Query, actor_json, row, run
 from tasks_app.store.locking import lock, require_reason
 from tasks_app.store.policy import in_force
 from tasks_app.store.rows import Claim, Snapshot, columns, snapshot
@@ -29,10 +29,11 @@ UPDATE tasks_task t SET status = 'cancelled', outcome = 'cancelled', finished_at
 """
 _END = f"""
 WITH {ACTOR}
-UPDATE tasks_attempt SET ended_at = tasks_now(), outcome = %(how)s,
-       stop_acknowledged_at = coalesce(stop_acknowledged_at, tasks_now())
-  FROM acting
- WHERE task_id = %(task)s AND number = %(number)s AND ended_at IS NULL AND stop_requested_at IS NOT NULL
+UPDATE tasks_attempt a SET ended_at = tasks_now(), outcome = %(how)s,
+       stop_acknowledged_at = coalesce(a.stop_acknowledged_at, tasks_now())
+  FROM tasks_task t, acting
+ WHERE a.task_id = %(task)s AND a.number = %(number)s AND a.ended_at IS NULL AND a.stop_requested_at IS NOT NULL
+   AND t.id = a.task_id RETURNING {columns()}
 """
 
 
@@ -72,8 +73,8 @@ def _cancel(task_id: UUID, owner_id: int | None, by: Actor) -> Plan[Cancelled]:
 
 def _end_task(task: Snapshot) -> Plan[Snapshot]:
     terms = (yield from in_force()).terms(task.tool, task.owner_id)
-    [row] = yield Query(_CANCEL, {"task": task.id, "keep": terms.minimum_retention, "policy": terms.version})
-    return snapshot(row)
+    [ended] = yield Query(_CANCEL, {"task": task.id, "keep": terms.minimum_retention, "policy": terms.version})
+    return snapshot(ended)
 
 
 def give_up(held: Claim) -> Snapshot:
@@ -113,4 +114,8 @@ def killed(claim: Claim) -> bool:
 
 def _end(claim: Claim, how: AttemptEnd) -> bool:
     params = {"task": claim.task_id, "number": claim.number, "how": how.value}
-    return affected(_END, params | {"actor": actor_json(Actor.worker(claim.worker))}) == 1
+    ended = row(_END, params | {"actor": actor_json(Actor.worker(claim.worker))})
+    if ended is None:
+        return False
+    announce(snapshot(ended))
+    return True

@@ -51,6 +51,20 @@ def test_every_change_is_announced_with_its_version(alice: Person, django_captur
     assert not any(change.questions for change in told)
 
 
+@pytest.mark.parametrize("end", [store.stopped, store.killed])
+def test_end_of_the_worker_of_a_cancelled_task_is_announced(
+    alice: Person, django_capture_on_commit_callbacks: Capture, end: Callable[[store.Claim], bool]
+) -> None:
+    claim = claimed(alice)
+    store.cancel(claim.task_id, owner_id=alice.id, by=alice.acts())
+
+    with django_capture_on_commit_callbacks() as callbacks:
+        assert end(claim)
+        assert not end(claim)
+
+    assert [change.task for change in changes(callbacks)] == [look(claim.task_id)]
+
+
 def test_asking_answering_and_cancelling_announce_the_questions_too(
     alice: Person, django_capture_on_commit_callbacks: Capture
 ) -> None:
