@@ -5,6 +5,7 @@ Each writer is a thread with a connection and a frozen clock of its own. Every w
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +21,7 @@ from tests.properties.observing import set_clock
 from tests.waiting import until
 
 SECONDS = 5.0
+STEP_SECONDS = 0.001
 
 
 def said(verb: Callable[[], object]) -> object:
@@ -116,3 +118,31 @@ def crowd(size: int) -> Iterator[Callable[..., list[Any]]]:
         for pool in pools:
             pool.submit(connections.close_all).result(SECONDS)
             pool.shutdown()
+
+
+class HeadStart:
+    """How much earlier one of two goes. It moves against whoever won: the rounds stay where the race is close, and
+    over many of them each wins, however fast the machine is."""
+
+    def __init__(self) -> None:
+        self._of_first = 0.0
+
+    def given(
+        self, first: Callable[[], object], second: Callable[[], object]
+    ) -> tuple[Callable[[], object], Callable[[], object]]:
+        """The two, one of them held back for a moment."""
+        return _after(-self._of_first, first), _after(self._of_first, second)
+
+    def move(self, *, first_won: bool) -> None:
+        """Make the next round harder for the winner."""
+        step = random.uniform(0, STEP_SECONDS)
+        self._of_first += -step if first_won else step
+
+
+def _after(seconds: float, verb: Callable[[], object]) -> Callable[[], object]:
+    def late() -> object:
+        if seconds > 0:
+            threading.Event().wait(seconds)
+        return verb()
+
+    return late

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 def test_tool_that_looks_up_stops_by_itself_soon_after_a_cancel(alice: Person, ledger: str) -> None:
-    """Covers item 5: requested, acknowledged and stopped, each with its time."""
+    """section 2 item 5: requested, acknowledged and stopped, each with its time."""
     task_id, seconds = _cancelled(alice, tools.cooperative, ledger)
     [attempt] = queries.attempts(task_id)
 
@@ -38,7 +38,7 @@ def test_tool_that_looks_up_stops_by_itself_soon_after_a_cancel(alice: Person, l
 def test_tool_that_never_looks_up_is_killed_after_the_grace_and_its_neighbour_goes_on(
     alice: Person, bo: Person, ledger: str, tmp_path: Path, gate: Path
 ) -> None:
-    """Covers item 5: `time.sleep(600)` ends with its process; the other slot of the worker does not notice."""
+    """section 2 item 5: `time.sleep(600)` ends with its process; the other slot of the worker does not notice."""
     neighbour = call(bo, tools.until_gate, ledger=str(tmp_path / "neighbour"), gate=str(gate))
     line_of(str(tmp_path / "neighbour"), "begun")
 
@@ -58,7 +58,7 @@ def test_tool_that_never_looks_up_is_killed_after_the_grace_and_its_neighbour_go
 def test_tool_that_holds_the_interpreter_lock_is_killed_by_the_parent_and_its_neighbour_goes_on(
     alice: Person, bo: Person, ledger: str, tmp_path: Path, gate: Path
 ) -> None:
-    """Covers item 5: not even the watch of its process can run, so the parent ends it once the lease is over."""
+    """section 2 item 5: not even the watch of its process can run, so the parent ends it once the lease is over."""
     neighbour = call(bo, tools.until_gate, ledger=str(tmp_path / "neighbour"), gate=str(gate))
     line_of(str(tmp_path / "neighbour"), "begun")
     task_id = call(alice, tools.holds_the_lock, ledger=ledger)
@@ -91,7 +91,7 @@ def test_task_that_waits_is_cancelled_without_a_worker(alice: Person) -> None:
 
 
 def test_cancel_of_a_finished_task_changes_nothing(alice: Person) -> None:
-    """Covers item 5: a completed task is unaffected."""
+    """section 2 item 5: a completed task is unaffected."""
     task = ended(call(alice, tools.nothing))
 
     done = store.cancel(task.id, owner_id=alice.id, by=alice.acts())

@@ -50,7 +50,7 @@ def test_thousand_tasks_that_wait_hold_no_slot_and_no_connection(
 
 
 def test_hints_that_come_ten_times_do_nothing_more(alice: Person, ledger: str) -> None:
-    """Covers item 13: a repeated message starts no second attempt, before, during and after the first."""
+    """section 2 item 13: a repeated message starts no second attempt, before, during and after the first."""
     tasks = [call(alice, tools.enters_and_leaves, ledger=ledger) for _ in range(5)]
     _hint_ten_times()
     done = [ended(task_id) for task_id in tasks]
@@ -65,7 +65,7 @@ def test_hints_that_come_ten_times_do_nothing_more(alice: Person, ledger: str) -
 
 
 def test_tool_with_a_cap_never_runs_twice_at_once_and_others_pass_it(alice: Person, ledger: str) -> None:
-    """Covers item 18: the capped tool leaves the second slot to other work."""
+    """section 2 item 18: the capped tool leaves the second slot to other work."""
     capped = [call(alice, tools.one_at_a_time, ledger=ledger)]
     line_of(ledger, "enter")
 
@@ -83,7 +83,7 @@ def test_tool_with_a_cap_never_runs_twice_at_once_and_others_pass_it(alice: Pers
 def test_owner_with_two_tasks_does_not_wait_for_one_with_twenty(
     alice: Person, bo: Person, ledger: str, tmp_path: Path, gate: Path
 ) -> None:
-    """Covers item 18: whoever runs least is next, however much another has queued before."""
+    """section 2 item 18: whoever runs least is next, however much another has queued before."""
     for number in range(2):
         call(bo, tools.until_gate, ledger=str(tmp_path / f"slot-{number}"), gate=str(gate))
         line_of(str(tmp_path / f"slot-{number}"), "begun")

@@ -22,7 +22,7 @@ SOME_SECONDS = 5.0
 
 
 def test_killed_worker_process_costs_one_attempt_and_no_recorded_step(alice: Person, ledger: str, gate: Path) -> None:
-    """Covers item 4 and item 13: kill -9 in the middle of a step; the attempts show it, the ledger proves it."""
+    """section 2 item 4, section 2 item 13: kill -9 in a step; the attempts show it, the ledger proves it."""
     task_id = call(alice, tools.three_steps, ledger=ledger, gate=str(gate))
     begun = line_of(ledger, "two-begun")
 

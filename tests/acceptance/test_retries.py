@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 def test_retryable_error_is_tried_again_until_it_works(alice: Person) -> None:
-    """Covers item 13: every attempt is there to be seen."""
+    """section 2 item 13: every attempt is there to be seen."""
     task = ended(call(alice, tools.flaky, failures=2))
 
     assert (task.outcome, text(task)) == (Outcome.RESULT, "attempt 3")

@@ -64,7 +64,7 @@ def test_declined_question_is_an_answer_like_any_other(alice: Person, ledger: st
 
 
 def test_progress_and_output_can_be_read_while_the_tool_runs(alice: Person, gate: Path) -> None:
-    """Covers item 9 and item 10: numbers that never go back, a message, and output by offset."""
+    """section 2 item 9, section 2 item 10: numbers that never go back, a message, and output by offset."""
     task_id = call(alice, tools.report, gate=str(gate))
     until(lambda: len(queries.output(task_id)) == 3 and look(task_id).progress_done == 3)
 

@@ -59,7 +59,7 @@ def other(origins: tuple[str, str], token: str) -> Modern:
 def test_task_of_one_process_is_there_for_the_other_at_once(
     one: Modern, other: Modern, ledger: str, gate: Path
 ) -> None:
-    """Check 1: its row is committed before its id is told."""
+    """check 1: its row is committed before its id is told."""
     seen = [other.get(one.make("until_gate", ledger=ledger, gate=str(gate)))["status"] for _ in range(5)]
 
     assert seen == ["working"] * 5
@@ -85,7 +85,7 @@ def test_question_of_a_task_is_answered_on_the_other(one: Modern, other: Modern)
 
 
 def test_changes_that_one_process_makes_are_heard_on_the_other(one: Modern, other: Modern) -> None:
-    """Section 2, item 8: pushed across processes, and in the words of a poll."""
+    """section 2 item 8: pushed across processes, and in the words of a poll."""
     task_id = one.make("sure")
     [key] = one.until(task_id, "input_required")["inputRequests"]
 
@@ -167,7 +167,7 @@ def test_task_made_in_one_dialect_is_answered_in_the_other(one: Modern, origins:
 
 
 def test_task_outlives_the_process_that_made_it(other: Modern, token: str) -> None:
-    """Checks 1, 4 and 5: the process is killed with the client's connection, and another one has the result."""
+    """check 1, check 4, check 5: the process is killed with the client's connection, and another one has the result."""
     with start_web(**TOOLS) as (doomed, origin):
         task_id = Modern(origin, token).make("sure")
         doomed.send(signal.SIGKILL)
@@ -180,7 +180,7 @@ def test_task_outlives_the_process_that_made_it(other: Modern, token: str) -> No
 
 
 def test_client_that_loses_its_connection_finds_its_task_again(one: Modern, other: Modern) -> None:
-    """Check 4: it listened, the connection broke, and a new one with the same credentials has the result."""
+    """check 4: it listened, the connection broke, and a new one with the same credentials has the result."""
     task_id = one.make("sure")
     [key] = one.until(task_id, "input_required")["inputRequests"]
     with one.listening(task_id) as told:
@@ -194,7 +194,7 @@ def test_client_that_loses_its_connection_finds_its_task_again(one: Modern, othe
 def test_identical_creates_with_one_key_make_one_task_that_runs_once(
     one: Modern, other: Modern, ledger: str, gate: Path
 ) -> None:
-    """Section 2, item 11: twenty at once over two processes."""
+    """section 2 item 11: twenty at once over two processes."""
     call = {"name": "until_gate", "arguments": {"ledger": ledger, "gate": str(gate)}}
 
     def create(number: int) -> str:

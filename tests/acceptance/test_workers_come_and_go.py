@@ -43,7 +43,7 @@ def a_worker(*, slots: int = 1, **environment: str) -> Iterator[Running]:
 def test_process_that_dies_between_the_return_and_the_commit_costs_one_attempt(
     engine: Running, alice: Person, ledger: str, gate: Path
 ) -> None:
-    """Covers item 4: the second attempt completes, and the stored steps are not run again."""
+    """section 2 item 4: the second attempt completes, and the stored steps are not run again."""
     gate.unlink()
     with a_worker(TASKDECK_FAULT="after_tool:exit"):
         task_id = call(alice, tools.three_steps, ledger=ledger, gate=str(gate))
@@ -60,7 +60,7 @@ def test_process_that_dies_between_the_return_and_the_commit_costs_one_attempt(
 def test_frozen_worker_that_comes_back_too_late_can_record_nothing(
     engine: Running, alice: Person, ledger: str, gate: Path
 ) -> None:
-    """Covers item 4: SIGSTOP past the lease, SIGCONT; the late result is refused and the newer one stands."""
+    """section 2 item 4: SIGSTOP past the lease, SIGCONT; the late result is refused and the newer one stands."""
     with a_worker() as frozen:
         task_id = call(alice, tools.until_gate, ledger=ledger, gate=str(gate))
         begun = line_of(ledger, "begun")
@@ -115,7 +115,7 @@ def test_worker_that_is_told_to_go_gives_its_tasks_back_and_another_takes_them_u
 def test_owner_at_the_cap_waits_for_a_place_of_its_own_while_others_run(
     engine: Running, alice: Person, bo: Person, ledger: str, gate: Path
 ) -> None:
-    """Covers item 18: with a cap of one, the second slot is for other owners, however much this one has queued."""
+    """section 2 item 18: with a cap of one, the second slot is for other owners, however much this one has queued."""
     held = f"{ledger}-held"
     with a_worker(slots=2, TASKDECK_OWNER_CONCURRENCY="1"):
         first = call(alice, tools.until_gate, ledger=held, gate=str(gate))

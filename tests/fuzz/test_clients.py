@@ -34,7 +34,7 @@ def create(text: str = "x", *, key: str = "k-9") -> Case:
 
 
 def test_thousand_identical_creates_with_one_key_make_one_task(world: World) -> None:
-    """Section 2, item 11: whoever is told of a task is told of the same one."""
+    """section 2 item 11: whoever is told of a task is told of the same one."""
     answers = world.gather(*[create()] * CROWD)
 
     made = [answer.json["result"]["taskId"] for answer in answers if "result" in answer.json]

@@ -1,6 +1,6 @@
 """Published clients against a real server, each in an environment of its own and through its own public calls.
 
-A client runs all its scenarios in one go; each test is about one of them. Covers item 21: both eras from one server.
+A client runs all its scenarios in one go; each test is about one of them. section 2 item 21: both eras from one server.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
-"""Many rounds of a few callers let go at once, with nothing to steer them: exactly one wins, the others are told."""
+"""Many rounds of a few callers let go at once, nothing decides between them: one wins, the others are told."""
 
 from __future__ import annotations
 
-import random
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TypeVar
 
 import pytest
 
@@ -17,12 +14,10 @@ from tasks_app.domain.outcome import Outcome
 from tasks_app.domain.questions import QuestionState, Via
 from tests.properties.observing import release_clock, set_clock, violated
 from tests.properties.scenes import Scene, answer_of, running, waiting
-from tests.racing import crowd
+from tests.racing import HeadStart, crowd
 
 pytestmark = pytest.mark.timeout(300)
 
-T = TypeVar("T")
-HEAD_START_SECONDS = 0.003
 STAY = 60_000
 
 
@@ -31,19 +26,6 @@ def owner(transactional_db: None) -> Iterator[int]:
     """Alice; the clock is real again at the end."""
     yield store.find_or_make_owner(OwnerKind.USER, subject="alice")
     release_clock()
-
-
-def _perhaps_late(verb: Callable[[], T]) -> Callable[[], T]:
-    """The verb after a random moment, too short to sleep: so that over many rounds each comes first at times."""
-    moment = random.uniform(0, HEAD_START_SECONDS)
-
-    def late() -> T:
-        end = time.perf_counter() + moment
-        while time.perf_counter() < end:
-            pass
-        return verb()
-
-    return late
 
 
 def _end(scene: Scene) -> None:
@@ -79,13 +61,15 @@ def test_question_has_one_answer_when_two_operators_and_a_client_answer_at_once(
 def test_cancel_and_complete_at_once_end_a_task_once(owner: int) -> None:
     """500 rounds: one of the two ends the task, and the other learns that it did not."""
     wins: Counter[Outcome] = Counter()
+    start = HeadStart()
 
     with crowd(2) as at_once:
         for _ in range(500):
             scene = running(owner)
             cancel = partial(store.cancel, scene.task_id, owner_id=owner, by=scene.owner)
             complete = partial(store.complete, scene.claim, result={"n": 1})
-            cancelled, completed = at_once(_perhaps_late(cancel), _perhaps_late(complete))
+            cancelled, completed = at_once(*start.given(cancel, complete))
+            start.move(first_won=cancelled.happened)
 
             if cancelled.happened:
                 assert completed == "LeaseLost"
@@ -102,6 +86,7 @@ def test_cancel_and_complete_at_once_end_a_task_once(owner: int) -> None:
 def test_question_is_answered_or_expires_when_both_come_at_the_deadline(owner: int) -> None:
     """500 rounds, the answer a millisecond before the deadline by its clock, the sweep at it: one of the two."""
     ends: Counter[QuestionState] = Counter()
+    start = HeadStart()
     set_clock(0)
 
     with crowd(2) as at_once:
@@ -110,7 +95,8 @@ def test_question_is_answered_or_expires_when_both_come_at_the_deadline(owner: i
             scene = waiting(owner, stay=STAY)
             given = {scene.key: answer_of("in time")}
             answer = partial(store.answer, scene.task_id, given, owner_id=owner, by=scene.owner, via=Via.CONSOLE)
-            answered, lapsed = at_once(_perhaps_late(answer), _perhaps_late(store.expire_questions))
+            answered, lapsed = at_once(*start.given(answer, store.expire_questions))
+            start.move(first_won=bool(answered.recorded))
 
             assert (len(answered.recorded), lapsed) in {(1, 0), (0, 1)}
             assert answered.task.open_questions == 0

@@ -6,8 +6,6 @@ Whatever the one says is true of the row afterwards, and nothing but the words o
 
 from __future__ import annotations
 
-import random
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -24,12 +22,12 @@ from tasks_app.store import queries
 from tasks_app.store.db import rows
 from tests.properties.observing import BASE, release_clock, set_clock, violated
 from tests.properties.scenes import TTL, Scene, answer_of, waiting
-from tests.racing import crowd
+from tests.racing import HeadStart, crowd
 
 pytestmark = pytest.mark.timeout(300)
 
 ROUNDS = 500
-HEAD_START_SECONDS = 0.003
+REFUSALS = {"NotFound", "LeaseLost"}
 END = BASE + timedelta(milliseconds=TTL)
 
 
@@ -48,19 +46,6 @@ def _plain(owner_id: int) -> Scene:
     assert claim is not None
     assert claim.task_id == task.id
     return Scene(task.id, claim, "", Actor(ActorKind.OWNER, id=owner_id, via="console"))
-
-
-def _perhaps_late(verb: Callable[[], object]) -> Callable[[], object]:
-    """The verb after a random moment, too short to sleep: so that over the rounds each comes first at times."""
-    moment = random.uniform(0, HEAD_START_SECONDS)
-
-    def late() -> object:
-        end = time.perf_counter() + moment
-        while time.perf_counter() < end:
-            pass
-        return verb()
-
-    return late
 
 
 def _row(task_id: UUID) -> tuple[Any, ...]:
@@ -83,11 +68,13 @@ def _clear(scene: Scene, *, is_live: bool) -> None:
 
 def _race(owner: int, build: Callable[[int], Scene], verb: Callable[[Scene], object]) -> Iterator[tuple[Any, Any]]:
     """What the verb said and the row after it, round by round."""
+    start = HeadStart()
     with crowd(2) as at_once:
         at_once(partial(set_clock, TTL - 1), partial(set_clock, TTL))
         for _ in range(ROUNDS):
             scene = build(owner)
-            told, _ = at_once(_perhaps_late(partial(verb, scene)), _perhaps_late(store.expire))
+            told, _ = at_once(*start.given(partial(verb, scene), store.expire))
+            start.move(first_won=told not in REFUSALS)
             left = _row(scene.task_id)
             yield told, left
             _clear(scene, is_live=left[1] is None)
@@ -95,7 +82,7 @@ def _race(owner: int, build: Callable[[int], Scene], verb: Callable[[Scene], obj
 
 
 def test_answer_in_the_last_moment_counts_or_the_task_expires(owner: int) -> None:
-    """check 91, check section 2 item 6."""
+    """check 91, section 2 item 6."""
 
     def answer(scene: Scene) -> object:
         given = {scene.key: answer_of("in time")}

@@ -32,7 +32,7 @@ def make(owner: Person, *, ttl: timedelta) -> store.Snapshot:
 
 
 def test_expire_counts_what_it_expired_and_nothing_the_second_time(alice: Person, clock: DatabaseClock) -> None:
-    """Check 64: five expired and three live: five; the second run: none."""
+    """check 64: five expired and three live: five; the second run: none."""
     for _ in range(5):
         make(alice, ttl=timedelta(minutes=1))
     for _ in range(3):
@@ -50,7 +50,7 @@ def test_expire_counts_what_it_expired_and_nothing_the_second_time(alice: Person
 def test_expire_goes_on_until_nothing_is_left_of_many_batches(
     alice: Person, clock: DatabaseClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Check 97."""
+    """check 97."""
     monkeypatch.setattr(store.expiry, "_DUE", store.expiry._DUE.replace(f"LIMIT {store.expiry.BATCH}", "LIMIT 2"))
     for _ in range(5):
         make(alice, ttl=timedelta(minutes=1))
@@ -73,7 +73,7 @@ def test_expire_names_the_command_as_the_actor(alice: Person, clock: DatabaseClo
 def test_purge_deletes_what_is_past_its_retention_and_keeps_the_record(
     alice: Person, clock: DatabaseClock, check_invariants: Callable[[], None]
 ) -> None:
-    """Check 97."""
+    """check 97."""
     task = make(alice, ttl=timedelta(minutes=1))
     clock.advance(timedelta(hours=1))
     run("expire")

@@ -73,7 +73,7 @@ def test_session_does_not_replace_the_token(settings: Settings) -> None:
 
 
 def test_numbers_are_those_of_the_tables(asked: Client, clock: DatabaseClock) -> None:
-    """check section 2 item 16."""
+    """section 2 item 16."""
     clock.advance(timedelta(0))
     ana = Someone("ana")
     finish(ana, "deploy")

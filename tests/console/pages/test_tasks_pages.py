@@ -92,7 +92,7 @@ def test_tasks_page_shows_the_owners_tasks_and_no_others(ana: Someone, eddy: Som
 
 
 def test_everyone_is_shown_to_operators_only(ana: Someone, opal: Someone, eddy: Someone) -> None:
-    """item 1: alice finds a task whose id the client lost; a stranger does not."""
+    """section 2 item 1: alice finds a task whose id the client lost; a stranger does not."""
     task = create(ana)
 
     assert str(task.id) in opal.browser.get("/tasks/?scope=all").content.decode()
@@ -214,7 +214,7 @@ def test_answer_that_does_not_fit_is_422_and_keeps_what_was_typed(ana: Someone) 
 
 
 def test_late_answer_is_409_says_who_was_first_and_keeps_the_draft(ana: Someone, opal: Someone) -> None:
-    """item 2: the loser of the race is told, and nothing typed is lost."""
+    """section 2 item 2: the loser of the race is told, and nothing typed is lost."""
     task, question = asking(ana)
     opal.browser.post(path(task, question), {"action": "decline", "reason": "on call"})
 

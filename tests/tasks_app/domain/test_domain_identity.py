@@ -19,7 +19,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 
 def test_task_ids_pass_through_addresses_headers_and_gateways_as_they_are() -> None:
-    """Covers item 20: also with the prefix that a gateway puts before them."""
+    """section 2 item 20: also with the prefix that a gateway puts before them."""
     for task_id in (str(new_task_id()) for _ in range(100)):
         assert re.fullmatch(r"[0-9a-f-]{1,64}", task_id)
         assert quote(task_id, safe="") == task_id

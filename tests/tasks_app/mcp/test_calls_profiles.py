@@ -24,7 +24,7 @@ def real_worker(transactional_db: None) -> Iterator[None]:
 
 @pytest.mark.usefixtures("real_worker")
 async def test_each_kind_of_client_gets_its_result(client: Client, settings: Settings) -> None:
-    """Checks 2, 113, 121, 122 and 123."""
+    """check 2, check 113, check 121, check 122, check 123."""
     native = result_of(await client.modern("tools/call", {"name": "report", "arguments": {}}, tasks=True))
     assert (await ended(client, native["taskId"]))["result"]["content"][0]["text"] == "the report"
 

@@ -39,7 +39,7 @@ def short_budget(settings: Settings) -> None:
 
 @pytest.mark.usefixtures("worker", "short_budget")
 async def test_caller_that_waited_too_long_is_told_how_to_fetch_the_result(client: Client) -> None:
-    """Checks 118, 122 and 123."""
+    """check 118, check 122, check 123."""
     answer = await call(client, "sleep", {"seconds": 1.0})
 
     task = await only_task()
@@ -70,7 +70,7 @@ async def test_call_that_nobody_runs_becomes_an_ordinary_task_when_the_wait_is_o
 
 
 async def test_tool_that_expects_to_be_slow_is_not_waited_for(client: Client) -> None:
-    """Check 31: the caller is told at once of the task and of the tool that fetches its result."""
+    """check 31: the caller is told at once of the task and of the tool that fetches its result."""
     answer = await call(client, "slow_by_its_own_word")
 
     task = await only_task()
@@ -82,7 +82,7 @@ async def test_tool_that_expects_to_be_slow_is_not_waited_for(client: Client) ->
 
 
 async def test_budget_decides_what_is_too_slow(client: Client, settings: Settings) -> None:
-    """Check 31: the threshold is a setting."""
+    """check 31: the threshold is a setting."""
     settings.TASKDECK_SYNC_BUDGET = 90
 
     with working():
@@ -100,7 +100,7 @@ async def test_tool_that_promises_an_object_says_that_it_comes_later_as_an_error
 
 
 async def test_server_that_lets_nobody_wait_gives_a_text_handle(client: Client, settings: Settings) -> None:
-    """Check 119."""
+    """check 119."""
     settings.TASKDECK_NON_TASK_CLIENTS = "text_handle"
 
     answer = await call(client, "echo")
@@ -155,7 +155,7 @@ async def test_caller_with_a_key_may_go_away_and_come_back(client: Client) -> No
 
 
 async def test_caller_that_goes_away_does_not_cancel_a_task_of_which_it_knows(client: Client) -> None:
-    """Check 4, trap 12."""
+    """check 4, trap 12."""
     created_ = result_of(await client.modern("tools/call", {"name": "echo", "arguments": {}}, tasks=True))
     params = {"notifications": {"taskIds": [created_["taskId"]]}}
     message = modern_message("subscriptions/listen", params, tasks=True)
@@ -249,7 +249,7 @@ def test_engine_loop_cancels_what_was_abandoned() -> None:
 
 
 def test_fetching_tool_is_never_a_task_itself() -> None:
-    """Check 116."""
+    """check 116."""
     tool = registry.get("get_task_result")
 
     assert tool is not None
@@ -258,7 +258,7 @@ def test_fetching_tool_is_never_a_task_itself() -> None:
 
 @pytest.mark.parametrize("path", ["nowhere.at_all", "json", "json.nothing", "tests.tasks_app.mcp.helpers.WAIT_SECONDS"])
 def test_predicate_that_there_is_not_is_told_at_the_start(settings: Settings, path: str) -> None:
-    """Check 48."""
+    """check 48."""
     settings.TASKDECK_AUGMENT = path
 
     assert [found.id for found in check_augment()] == ["tasks.E012"]

@@ -63,7 +63,7 @@ def seen(answer: Answer) -> Seen:
 async def test_each_client_sees_what_its_era_and_its_word_allow(
     client: Client, alice: Person, who: str, method: str
 ) -> None:
-    """Checks 21 of section 2 and 47, traps 9 and 11."""
+    """section 2 item 21, check 47, traps 9 and 11."""
     task_id = await in_thread(life.gated, alice)
     about = {"name": "echo", "arguments": {}} if method == "tools/call" else {"taskId": str(task_id)}
     params = {**about, "inputResponses": {}} if method == "tasks/update" else about
@@ -79,7 +79,7 @@ async def test_each_client_sees_what_its_era_and_its_word_allow(
 
 @pytest.mark.usefixtures("worker")
 async def test_sync_results_are_the_same_in_every_era(client: Client) -> None:
-    """Check 47: who is not served tasks gets the result itself, and nothing hints at a task."""
+    """check 47: who is not served tasks gets the result itself, and nothing hints at a task."""
     call = {"name": "add", "arguments": {"left": 20, "right": 22}}
 
     results = [result_of(await ask(client, who, "tools/call", call)) for who in (SILENT, OLDER, LEGACY)]

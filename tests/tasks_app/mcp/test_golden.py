@@ -18,7 +18,7 @@ FILE = {"name": "confirm_delete", "arguments": {"filename": "a.txt"}}
 
 
 async def test_conversation_of_2025_11_25_is_as_it_was_written_down(client: Client) -> None:
-    """Checks 7, 10, 11 and 14."""
+    """check 7, check 10, check 11, check 14."""
     params = {
         "protocolVersion": "2025-11-25",
         "capabilities": {"elicitation": {}},
@@ -63,7 +63,7 @@ async def self_contained(session: Session, tool: str) -> dict[str, Any]:
 async def test_conversation_of_2026_07_28_is_as_it_was_written_down(
     client: Client, legacy_tools: threading.Event
 ) -> None:
-    """Checks 32, 36, 37, 40 and 41."""
+    """check 32, check 36, check 37, check 40, check 41."""
     said: dict[str, Any] = {"discover": (await client.modern("server/discover")).json}
     tools = (await client.modern("tools/list")).json
     said["tools/list"] = only(tools, "tools", "confirm_delete", "add", "greet")

@@ -182,7 +182,7 @@ async def _everything(probe: Probe, *, mine: Person, theirs: Person) -> dict[str
 async def test_task_of_another_looks_like_one_that_never_was(
     ground: Ground, dialect: Dialect, method: str, who: str
 ) -> None:
-    """Checks 54 and section 2, item 8; trap 16."""
+    """check 54, section 2 item 8, trap 16."""
     probe = PROBES[dialect][method]
     mine, theirs = (ground.alice, ground.eve) if who == "alice" else (ground.eve, ground.alice)
     named = await _everything(probe, mine=mine, theirs=theirs)

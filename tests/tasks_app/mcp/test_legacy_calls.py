@@ -36,7 +36,7 @@ def kind_of(answer: Answer) -> str:
     [({}, 3_600_000), ({"ttl": 60_000}, 60_000), ({"ttl": 10**15}, 86_400_000), ({"ttl": None}, 86_400_000)],
 )
 async def test_field_task_makes_a_task_and_is_told_its_lifetime(session: Session, asked: Any, ttl: int) -> None:
-    """Checks 6 and 7, traps 3, 5 and 21: the field counts, not what it holds."""
+    """check 6, check 7, traps 3, 5 and 21: the field counts, not what it holds."""
     result = result_of(await call(session, "echo", task=asked))
 
     assert result.keys() == {"task"}
@@ -47,7 +47,7 @@ async def test_field_task_makes_a_task_and_is_told_its_lifetime(session: Session
 
 
 async def test_times_of_a_new_task_are_equal_and_in_utc(session: Session) -> None:
-    """Check 8."""
+    """check 8."""
     task = await session.make("echo")
 
     made = datetime.fromisoformat(task["createdAt"])
@@ -71,7 +71,7 @@ async def test_field_task_that_is_wrong_is_refused_and_leaves_nothing(session: S
     [("report", "task", "-32601"), ("echo", "task", "result"), ("who_am_i", "-32601", "result")],
 )
 async def test_tool_decides_which_calls_it_takes(session: Session, tool: str, with_task: str, without: str) -> None:
-    """Checks 18 to 21, 24 and 27: required, optional and forbidden, with the signal and without."""
+    """check 18, check 19, check 20, check 21, check 24, check 27: each level, with the signal and without."""
     asked = await call(session, tool, task={})
     before = await count_tasks()
     plain = await call(session, tool)
@@ -84,7 +84,7 @@ async def test_tool_decides_which_calls_it_takes(session: Session, tool: str, wi
 async def test_required_tool_can_be_served_to_everyone_with_a_warning(
     session: Session, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Check 19."""
+    """check 19."""
     settings.TASKDECK_REQUIRED_FALLBACK = "sync"
 
     with caplog.at_level(logging.WARNING, "tasks_app.mcp.calls"):
@@ -96,7 +96,7 @@ async def test_required_tool_can_be_served_to_everyone_with_a_warning(
 
 @pytest.mark.usefixtures("worker")
 async def test_result_is_the_same_with_and_without_a_task(session: Session) -> None:
-    """Checks 11 and 20."""
+    """check 11, check 20."""
     arguments = {"left": 2, "right": 3}
     plain = result_of(await call(session, "add", arguments))
     task = await session.make("add", arguments)
@@ -109,7 +109,7 @@ async def test_result_is_the_same_with_and_without_a_task(session: Session) -> N
 
 @pytest.mark.usefixtures("worker")
 async def test_each_request_decides_for_itself(session: Session) -> None:
-    """Checks 25 and 28: nothing is remembered of the request before."""
+    """check 25, check 28: nothing is remembered of the request before."""
     kinds = [kind_of(await call(session, "echo", **({"task": {}} if turn % 2 else {}))) for turn in range(10)]
 
     assert kinds == ["result", "task"] * 5
@@ -118,7 +118,7 @@ async def test_each_request_decides_for_itself(session: Session) -> None:
 @pytest.mark.usefixtures("worker")
 @pytest.mark.parametrize("name", ["claude", "curl", "", "Mozilla/5.0"])
 async def test_name_of_the_client_decides_nothing(client: Client, name: str) -> None:
-    """Checks 26 and 29: what comes back follows from the request and the tool alone."""
+    """check 26, check 29: what comes back follows from the request and the tool alone."""
     client.headers["user-agent"] = name
     session = await Session.begin(client)
 
@@ -172,7 +172,7 @@ async def test_arguments_that_do_not_fit_are_a_failure_of_the_tool(session: Sess
 
 
 async def test_id_that_a_tool_invents_never_reaches_the_client(session: Session, worker: None) -> None:
-    """Check 9."""
+    """check 9."""
     task = await session.make("fake_task")
     await session.ended(task["taskId"])
 
@@ -250,7 +250,7 @@ async def test_stream_for_an_older_revision_has_no_event_ids(client: Client, leg
 
 @pytest.mark.usefixtures("worker")
 async def test_call_that_takes_too_long_is_told_how_to_fetch_its_result(session: Session, settings: Settings) -> None:
-    """Check 118: the hidden task becomes an ordinary one."""
+    """check 118: the hidden task becomes an ordinary one."""
     settings.TASKDECK_SYNC_BUDGET = 0.3
 
     answer = await call(session, "through_the_gate")
@@ -263,7 +263,7 @@ async def test_call_that_takes_too_long_is_told_how_to_fetch_its_result(session:
 
 
 async def test_tool_that_expects_to_be_slow_is_not_waited_for(session: Session) -> None:
-    """Check 31."""
+    """check 31."""
     answer = await call(session, "slow_by_its_own_word")
 
     assert str((await only_task()).id) in text_of(answer)
@@ -272,7 +272,7 @@ async def test_tool_that_expects_to_be_slow_is_not_waited_for(session: Session) 
 
 @pytest.mark.usefixtures("worker")
 async def test_client_without_tasks_can_be_given_a_handle_at_once(session: Session, settings: Settings) -> None:
-    """Check 119."""
+    """check 119."""
     settings.TASKDECK_NON_TASK_CLIENTS = "text_handle"
 
     answer = await call(session, "echo")

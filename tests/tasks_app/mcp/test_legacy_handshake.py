@@ -41,7 +41,7 @@ async def test_handshake_agrees_on_a_known_revision_and_never_on_the_modern_one(
 
 
 async def test_handshake_tells_exactly_what_is_served(client: Client) -> None:
-    """Check 15, trap 7: tasks are declared in full, and extensions do not exist here."""
+    """check 15, trap 7: tasks are declared in full, and extensions do not exist here."""
     result = result_of(await initialize(client))
 
     assert result["serverInfo"] == {"name": "taskdeck", "title": "Taskdeck", "version": "0.1.0"}
@@ -56,7 +56,7 @@ async def test_handshake_tells_exactly_what_is_served(client: Client) -> None:
 
 
 async def test_server_without_tools_still_offers_tasks(client: Client) -> None:
-    """Check 16."""
+    """check 16."""
     with registry.temporary(), content.temporary():
         result = result_of(await initialize(client))
 
@@ -117,7 +117,7 @@ async def test_handshake_that_says_too_little_is_refused(client: Client, changes
 
 
 async def test_tools_tell_whether_they_can_be_tasks(session: Session) -> None:
-    """Check 17, trap 8."""
+    """check 17, trap 8."""
     tools = (await session.result("tools/list"))["tools"]
 
     support = {tool["name"]: tool.get("execution") for tool in tools}

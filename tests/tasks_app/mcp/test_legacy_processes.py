@@ -64,7 +64,7 @@ def test_session_is_the_same_everywhere(one: Remote, other: Remote) -> None:
 
 
 def test_task_of_one_process_is_read_listed_and_cancelled_on_the_other(one: Remote, other: Remote) -> None:
-    """Check 1: it is there as soon as its id is."""
+    """check 1: it is there as soon as its id is."""
     task_id = make(one, "sleep")
 
     read = other.request("tasks/get", {"taskId": task_id})
@@ -114,7 +114,7 @@ def test_waiting_call_is_taken_back_through_the_other(one: Remote, other: Remote
 
 
 def test_task_outlives_the_process_that_made_it(origins: tuple[str, str], token: str) -> None:
-    """Checks 1, 4 and 5: killed right after its answer, with the connection of the client."""
+    """check 1, check 4, check 5: killed right after its answer, with the connection of the client."""
     with start_web(**TOOLS) as (doomed, origin):
         task_id = make(Remote(origin, token), "echo")
         doomed.send(signal.SIGKILL)

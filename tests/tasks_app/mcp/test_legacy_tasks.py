@@ -30,7 +30,7 @@ async def made(owner: Person, **values: Any) -> str:
 
 @pytest.mark.usefixtures("worker")
 async def test_task_is_flat_and_says_nothing_of_being_related(session: Session) -> None:
-    """Check 10, trap 6."""
+    """check 10, trap 6."""
     task = await session.make("echo")
 
     shown = await session.ended(task["taskId"])
@@ -89,7 +89,7 @@ async def test_notes_of_a_tool_stay_beside_the_task(session: Session) -> None:
 
 @pytest.mark.usefixtures("worker")
 async def test_result_is_waited_for(session: Session, legacy_tools: threading.Event) -> None:
-    """Check 12, as 2025-11-25 demands it: neither an error nor an empty result."""
+    """check 12, as 2025-11-25 demands it: neither an error nor an empty result."""
     task = await session.make("through_the_gate")
 
     async with session.opened("tasks/result", {"taskId": task["taskId"]}, id="r") as waiting:
@@ -117,7 +117,7 @@ async def test_result_that_is_there_comes_as_plain_json_and_is_noted(session: Se
 
 @pytest.mark.usefixtures("worker")
 async def test_cancel_shows_the_task_as_cancelled_at_once(session: Session) -> None:
-    """Check 14, trap 2."""
+    """check 14, trap 2."""
     task = await session.make("sleep")
 
     shown = await session.result("tasks/cancel", {"taskId": task["taskId"]})
@@ -201,7 +201,7 @@ async def test_task_must_be_named(session: Session, method: str, params: dict[st
 
 
 async def test_list_pages_through_ones_own_tasks_newest_first(session: Session, alice: Person, eve: Person) -> None:
-    """Check 13: every task once, none of another's, and nothing moves when a new one comes."""
+    """check 13: every task once, none of another's, and nothing moves when a new one comes."""
     mine = [await made(alice) for _ in range(57)]
     for _ in range(3):
         await made(eve)
@@ -236,7 +236,7 @@ async def test_cursor_of_another_owner_is_refused(session: Session, alice: Perso
 
 @pytest.mark.usefixtures("worker")
 async def test_progress_and_variables_stand_under_names_of_our_own(session: Session) -> None:
-    """Checks 3, 84 and 86."""
+    """check 3, check 84, check 86."""
     task = await session.make("steps")
 
     shown = await session.until(task["taskId"], "input_required")

@@ -21,7 +21,7 @@ def _fresh() -> Iterator[None]:
 
 
 async def test_request_is_counted_with_its_method_code_and_status(client: Client, stranger: Client) -> None:
-    """check section 2 item 16: the wire says little, the numbers tell denials apart."""
+    """section 2 item 16: the wire says little, the numbers tell denials apart."""
     await client.modern("tools/list")
     await client.modern("tasks/get", {"taskId": "0" * 32}, tasks=True)
     await client.modern("no/such/method")

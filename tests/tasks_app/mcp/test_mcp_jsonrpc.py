@@ -180,12 +180,13 @@ def test_wide_message_is_not_deep() -> None:
 
 
 @pytest.mark.parametrize("filler", [b'"\\"' * 300_000, b'"' * 1_000_000, b"[]" * 500_000, b"\\" * 1_000_000])
-def test_depth_of_a_large_body_is_measured_in_no_time(filler: bytes) -> None:
+def test_depth_of_a_large_body_is_measured_in_one_pass(filler: bytes) -> None:
+    """Looking back at every character would take minutes."""
     started = time.perf_counter()
 
     is_deeper(filler + b"[]" * 40 + filler, 32)
 
-    assert time.perf_counter() - started < 0.5
+    assert time.perf_counter() - started < 10
 
 
 def test_brackets_that_do_not_match_are_a_parse_error() -> None:

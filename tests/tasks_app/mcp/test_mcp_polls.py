@@ -120,7 +120,7 @@ async def test_live_task_polled_too_fast_is_429_with_the_time_to_wait(
 async def test_hundred_clients_that_poll_at_once_share_the_budget_of_a_task(
     client: Client, live: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Covers item 7: what is too much is told when to come again, and what is read costs a few statements in all."""
+    """section 2 item 7: what is too much is told when to come again, and what is read costs a few statements in all."""
     statements: list[object] = []
     carry_out = pool.run
 

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 async def test_discover_advertises_the_tasks_extension_and_no_legacy_capability(client: Client) -> None:
-    """Check 32, trap 7."""
+    """check 32, trap 7."""
     answer = await client.modern("server/discover", id="d1")
 
     result = answer.json["result"]
@@ -54,7 +54,7 @@ async def test_discover_and_the_version_error_name_the_same_versions(client: Cli
     ["tasks/list", "tasks/result", "initialize", "ping", "logging/setLevel", "resources/subscribe", "tasks/foo"],
 )
 async def test_method_that_this_revision_does_not_have_is_not_found(client: Client, method: str) -> None:
-    """Check 33: also from a client that declares no tasks, since the method comes before the capability."""
+    """check 33: also from a client that declares no tasks, since the method comes before the capability."""
     answer = await client.modern(method, {"taskId": "x"}, id=7)
 
     assert answer.status == 404

@@ -41,7 +41,7 @@ async def finished(exchange: Exchange) -> list[Any]:
 async def test_stream_is_acknowledged_then_shows_how_things_are_then_each_change_then_ends(
     client: Client, id_: str | int
 ) -> None:
-    """Check 58, traps 15 and 22."""
+    """check 58, traps 15 and 22."""
     task_id = await made(client, "echo")
 
     async with listening(client, task_id, id=id_) as exchange:

@@ -40,7 +40,7 @@ async def call(
 
 
 async def test_tool_here_asks_by_its_own_names_and_goes_on_with_the_answers(client: Client) -> None:
-    """Check 45, trap 13."""
+    """check 45, trap 13."""
     first = await call(client, "introduce")
     second = await call(client, "introduce", before=first, given={"user_name": accept(name="Ana")})
     third = await call(client, "introduce", before=second, given={"colour": accept(choice="blue")})
@@ -195,7 +195,7 @@ async def test_hidden_task_that_asks_is_not_kept_longer(client: Client) -> None:
 
 @pytest.mark.usefixtures("worker")
 async def test_tool_that_asks_first_is_a_task_only_once_nothing_is_open(client: Client) -> None:
-    """Check 45."""
+    """check 45."""
     first = await call(client, "named_report", tasks=True)
     second = await call(client, "named_report", tasks=True, before=first, given={"user_name": accept(name="Alice")})
     task_id = result_of(second)["taskId"]

@@ -42,7 +42,7 @@ def is_consistent(shown: dict[str, Any]) -> bool:
 
 @pytest.mark.usefixtures("worker")
 async def test_task_shows_what_its_status_demands_and_nothing_else(client: Client) -> None:
-    """Checks 37, 38 and 39, traps 1, 4 and 5."""
+    """check 37, check 38, check 39, traps 1, 4 and 5."""
     shown = {
         "result": await ended(client, await made(client, "echo")),
         "tool error": await ended(client, await made(client, "fail_softly")),
@@ -68,7 +68,7 @@ async def test_task_shows_what_its_status_demands_and_nothing_else(client: Clien
 
 @pytest.mark.usefixtures("worker")
 async def test_inlined_result_names_no_related_task(client: Client) -> None:
-    """Check 40, trap 6."""
+    """check 40, trap 6."""
     shown = await ended(client, await made(client, "echo"))
 
     assert shown["result"]["resultType"] == "complete"
@@ -77,7 +77,7 @@ async def test_inlined_result_names_no_related_task(client: Client) -> None:
 
 @pytest.mark.usefixtures("worker")
 async def test_progress_message_and_variables_are_seen_while_the_task_waits(client: Client) -> None:
-    """Checks 3 and 84."""
+    """check 3, check 84."""
     task_id = await made(client, "steps")
     [key] = await asking(client, task_id)
     half = await get(client, task_id)
@@ -106,7 +106,7 @@ async def test_result_that_was_read_is_noted_once_and_off_the_path_of_the_answer
 
 @pytest.mark.usefixtures("worker")
 async def test_answer_is_acknowledged_with_nothing_and_lets_the_task_go_on(client: Client) -> None:
-    """Check 41."""
+    """check 41."""
     task_id = await made(client, "confirm_delete", {"filename": "a.txt"})
     questions = await asking(client, task_id)
     [[key, question]] = questions.items()
@@ -142,7 +142,7 @@ async def test_answered_question_is_gone_at_once_while_the_others_stay(client: C
 
 @pytest.mark.usefixtures("worker")
 async def test_keys_that_nobody_asked_are_acknowledged_named_and_change_nothing(client: Client) -> None:
-    """Check 43, trap 14."""
+    """check 43, trap 14."""
     task_id = await made(client, "confirm_delete", {"filename": "a.txt"})
     await asking(client, task_id)
     before = await get(client, task_id)
@@ -186,7 +186,7 @@ async def test_answer_that_does_not_fit_is_refused_and_the_question_stays(client
 
 @pytest.mark.parametrize("responses", [None, [], "x", 7, True])
 async def test_update_without_answers_in_an_object_is_refused(client: Client, responses: Any) -> None:
-    """Check 42."""
+    """check 42."""
     task_id = await made(client, "echo")
 
     answer = await update(client, task_id, responses)
@@ -216,7 +216,7 @@ async def test_question_for_an_operator_cannot_be_answered_here(client: Client) 
 
 
 async def test_cancel_is_acknowledged_with_nothing_and_holds_at_once(client: Client) -> None:
-    """Check 41, trap 2."""
+    """check 41, trap 2."""
     task_id = await made(client, "echo")
 
     answer = result_of(await client.modern("tasks/cancel", {"taskId": task_id}, tasks=True))
@@ -229,7 +229,7 @@ async def test_cancel_is_acknowledged_with_nothing_and_holds_at_once(client: Cli
 
 @pytest.mark.usefixtures("worker")
 async def test_cancel_of_a_finished_task_is_acknowledged_and_changes_nothing(client: Client) -> None:
-    """Check 44, trap 2."""
+    """check 44, trap 2."""
     task_id = await made(client, "echo")
     before = await ended(client, task_id)
     version = (await in_thread(queries.get, UUID(task_id), owner_id=None)).version
@@ -254,7 +254,7 @@ async def test_cancelled_task_stays_cancelled_and_its_tool_stops(client: Client)
 
 @pytest.mark.parametrize("method", METHODS)
 async def test_capability_is_asked_of_every_request_and_before_the_id(client: Client, method: str) -> None:
-    """Checks 34 and 47, trap 11: also of the client that made the task."""
+    """check 34, check 47, trap 11: also of the client that made the task."""
     task_id = await made(client, "echo")
 
     own = await client.modern(method, {"taskId": task_id, "inputResponses": {}})
@@ -269,7 +269,7 @@ async def test_capability_is_asked_of_every_request_and_before_the_id(client: Cl
 async def test_foreign_missing_and_malformed_ids_look_the_same(
     client: Client, eve_client: Client, alice: Person, method: str
 ) -> None:
-    """Check 54, trap 16: byte for byte, and nothing is changed."""
+    """check 54, trap 16: byte for byte, and nothing is changed."""
     asked = await in_thread(life.asking, alice)
     key = await in_thread(life.key, asked)
     task_id = await made(client, "echo")
@@ -304,7 +304,7 @@ async def test_id_that_is_no_text_is_refused(client: Client, task_id: Any) -> No
 
 
 async def test_task_of_the_older_revision_is_shown_in_this_ones_shape(client: Client, alice: Person) -> None:
-    """Check 57: what is stored is one thing, what is shown another."""
+    """check 57: what is stored is one thing, what is shown another."""
     claim = await in_thread(life.claimed, alice)
     await in_thread(store.complete, claim, result=life.DONE)
 
@@ -317,7 +317,7 @@ async def test_task_of_the_older_revision_is_shown_in_this_ones_shape(client: Cl
 
 @pytest.mark.parametrize("header", ["other", ""])
 async def test_name_header_must_be_the_id(client: Client, header: str) -> None:
-    """Check 46."""
+    """check 46."""
     task_id = await made(client, "echo")
 
     wrong = await client.modern("tasks/get", {"taskId": task_id}, tasks=True, headers={"mcp-name": header})

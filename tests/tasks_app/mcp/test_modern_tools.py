@@ -32,7 +32,7 @@ async def call(client: Client, name: str, arguments: dict[str, Any] | None = Non
 
 @pytest.mark.parametrize("tasks", [True, False])
 async def test_forbidden_tool_runs_here_and_leaves_no_row(client: Client, tasks: bool) -> None:
-    """Check 34: to declare tasks is permission, not a request."""
+    """check 34: to declare tasks is permission, not a request."""
     answer = await call(client, "greet", {"name": "Ana"}, tasks=tasks)
 
     result = result_of(answer)
@@ -44,7 +44,7 @@ async def test_forbidden_tool_runs_here_and_leaves_no_row(client: Client, tasks:
 
 @pytest.mark.usefixtures("worker")
 async def test_task_parameter_of_the_older_revision_is_ignored(client: Client) -> None:
-    """Checks 21 and 35: it neither creates a task nor is it an error."""
+    """check 21, check 35: it neither creates a task nor is it an error."""
     here = await call(client, "greet", {"name": "Ana"}, params={"task": {"ttl": 1}})
     waited = await call(client, "echo", params={"task": {}})
 
@@ -53,7 +53,7 @@ async def test_task_parameter_of_the_older_revision_is_ignored(client: Client) -
 
 
 async def test_optional_tool_becomes_a_flat_task_when_the_client_declares_them(client: Client) -> None:
-    """Checks 18, 20, 36 and 38, traps 3 and 5."""
+    """check 18, check 20, check 36, check 38, traps 3 and 5."""
     answer = await call(client, "echo", tasks=True)
 
     result = result_of(answer)
@@ -71,14 +71,14 @@ async def test_optional_tool_becomes_a_flat_task_when_the_client_declares_them(c
 
 
 async def test_required_tool_is_always_a_task(client: Client) -> None:
-    """Check 18."""
+    """check 18."""
     answer = await call(client, "report", tasks=True)
 
     assert result_of(answer)["resultType"] == "task"
 
 
 async def test_required_tool_is_refused_to_a_client_without_tasks(client: Client) -> None:
-    """Checks 19 and 47."""
+    """check 19, check 47."""
     answer = await call(client, "report", id="r")
 
     assert answer.status == 400
@@ -98,7 +98,7 @@ async def test_legacy_capability_does_not_count_as_the_extension(client: Client)
 async def test_required_tool_is_served_with_a_warning_when_the_server_falls_back(
     client: Client, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Check 19."""
+    """check 19."""
     settings.TASKDECK_REQUIRED_FALLBACK = "sync"
 
     with caplog.at_level(logging.WARNING, logger="tasks_app.mcp.calls"):
@@ -110,7 +110,7 @@ async def test_required_tool_is_served_with_a_warning_when_the_server_falls_back
 
 @pytest.mark.usefixtures("worker")
 async def test_optional_tool_gives_the_same_result_with_and_without_a_task(client: Client) -> None:
-    """Checks 20 and 27."""
+    """check 20, check 27."""
     waited = result_of(await call(client, "add", {"left": 2, "right": 3}))
     created = result_of(await call(client, "add", {"left": 2, "right": 3}, tasks=True))
     inlined = (await ended(client, created["taskId"]))["result"]
@@ -122,7 +122,7 @@ async def test_optional_tool_gives_the_same_result_with_and_without_a_task(clien
 
 @pytest.mark.usefixtures("worker")
 async def test_each_answer_follows_its_own_request(client: Client) -> None:
-    """Checks 25, 26 and 114: neither the session nor who the client says to be decides."""
+    """check 25, check 26, check 114: neither the session nor who the client says to be decides."""
     for number in range(6):
         tasks = number % 2 == 0
         info = {"io.modelcontextprotocol/clientInfo": {"name": f"client-{number}", "version": "9"}}
@@ -145,7 +145,7 @@ async def test_tool_that_waits_may_end_in_a_tool_error_or_a_protocol_error(clien
 
 @pytest.mark.usefixtures("worker")
 async def test_predicate_decides_which_calls_become_tasks(client: Client, settings: Settings) -> None:
-    """Check 48: where it says no, the call is as it would be without tasks, its errors included."""
+    """check 48: where it says no, the call is as it would be without tasks, its errors included."""
     settings.TASKDECK_AUGMENT = "tests.tasks_app.mcp.helpers.only_echo"
 
     echoed = await call(client, "echo", tasks=True)
@@ -252,7 +252,7 @@ async def test_task_for_an_operator_to_approve_looks_like_any_other(client: Clie
 
 @pytest.mark.usefixtures("worker")
 async def test_task_that_a_tool_invents_is_refused(client: Client) -> None:
-    """Checks 9 and 120."""
+    """check 9, check 120."""
     answer = await call(client, "fake_task")
 
     assert result_of(answer)["isError"] is True
@@ -328,7 +328,7 @@ def test_call_that_becomes_a_task_tells_the_store_everything_about_itself() -> N
 
 
 async def test_task_is_stored_before_its_id_is_told(client: Client) -> None:
-    """Checks 1, 8 and 53: what the answer names can be read at once."""
+    """check 1, check 8, check 53: what the answer names can be read at once."""
     created = result_of(await call(client, "echo", tasks=True))
 
     got = result_of(await client.modern("tasks/get", {"taskId": created["taskId"]}, tasks=True))

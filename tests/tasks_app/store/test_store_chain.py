@@ -69,7 +69,7 @@ def say(*arguments: str) -> tuple[str, str, int]:
 def test_a_thousand_random_histories_replay_to_their_rows_and_are_found_out_when_touched(
     alice: Person, clock: DatabaseClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """check section 2 item 3."""
+    """section 2 item 3."""
     monkeypatch.setattr(chain, "_RIPE", chain._RIPE.replace(f"LIMIT {chain.BATCH}", "LIMIT 500"))
     with transaction.atomic():
         for number in range(1000):
@@ -226,7 +226,7 @@ def test_the_database_lets_a_seal_retire_once_and_nothing_else(clock: DatabaseCl
 
 
 def test_events_can_neither_be_edited_nor_deleted(alice: Person) -> None:
-    """check section 2 item 3: the database itself refuses."""
+    """section 2 item 3: the database itself refuses."""
     created(alice)
 
     for text in ("UPDATE tasks_event SET kind = 'x'", "DELETE FROM tasks_event"):

@@ -132,7 +132,7 @@ def test_lifetimes_follow_the_settings(alice: Person, settings: Settings) -> Non
 
 @pytest.mark.parametrize("seconds", [0, -1])
 def test_default_lifetime_that_is_not_positive_is_refused(settings: Settings, seconds: int) -> None:
-    """Check 49."""
+    """check 49."""
     settings.TASKDECK_DEFAULT_TTL = seconds
 
     with pytest.raises(ValidationError, match="default_ttl"):

@@ -83,7 +83,7 @@ def test_lifetime_of_a_hidden_task_is_not_raised(alice: Person, clock: DatabaseC
 
 
 def test_prompt_is_still_answerable_after_six_days_under_the_defaults(alice: Person, clock: DatabaseClock) -> None:
-    """check section 2 item 6: the sweeps run all the time, and the task goes on as if it had been a minute."""
+    """section 2 item 6: the sweeps run all the time, and the task goes on as if it had been a minute."""
     task_id = asking(alice)
 
     for _ in range(6 * 24):
@@ -97,7 +97,7 @@ def test_prompt_is_still_answerable_after_six_days_under_the_defaults(alice: Per
 
 
 def test_each_clock_of_a_task_counts_for_itself(alice: Person, clock: DatabaseClock) -> None:
-    """check section 2 item 6: the deadline of the question, the time of the task, and what stays after the end."""
+    """section 2 item 6: the deadline of the question, the time of the task, and what stays after the end."""
     start = clock.advance(timedelta(0))
     task_id = asking(alice, ask(seconds=2 * 3600))
     ends = {"question": queries.questions(task_id)[0].expires_at - start, "task": look(task_id).expires_at - start}

@@ -69,7 +69,7 @@ def test_expired_tasks_are_counted_once(alice: Person, clock: DatabaseClock) -> 
 
 
 def test_task_expires_at_its_moment_and_not_before(alice: Person, clock: DatabaseClock) -> None:
-    """Checks 49, 50 and 91."""
+    """check 49, check 50, check 91."""
     task = created(alice, ttl_ms=1000)
 
     clock.set(task.expires_at - timedelta(microseconds=1))

@@ -138,7 +138,7 @@ def test_results_count_as_bytes_until_the_task_is_purged(
 def test_what_a_task_did_and_was_told_counts_as_bytes_until_it_is_purged(
     alice: Person, settings: Settings, clock: DatabaseClock
 ) -> None:
-    """Item 14: steps, output, questions and answers."""
+    """section 2 item 14: steps, output, questions and answers."""
     before = kept(alice)
     done = claimed(alice)
     store.save_step(done, name="s", position=0, value="v" * 500)
