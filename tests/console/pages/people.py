@@ -7,6 +7,7 @@ from django.test import Client
 
 from tasks_app import store
 from tasks_app.store import tally
+from tests.console.pages.markup import markup
 
 WORKER = store.Claimant("w1")
 
@@ -26,7 +27,7 @@ class Someone:
         """The text of a page that opens."""
         answer = self.browser.get(address)
         assert answer.status_code == 200
-        return answer.content.decode()
+        return markup(answer)
 
 
 def create(owner: Someone, tool: str = "deploy", *, credential_id: int | None = None) -> store.Snapshot:

@@ -13,6 +13,7 @@ from console.pages.bulk import MOST_PICKED
 from tasks_app import store
 from tasks_app.models.event import Event
 from tasks_app.store import queries
+from tests.console.pages.markup import markup
 from tests.console.pages.people import Someone, create, finish
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +41,7 @@ def eddy(db: None) -> Someone:
 
 def post(someone: Someone, address: str, *tasks: object, **values: str) -> str:
     ids = [str(getattr(task, "id", task)) for task in tasks]
-    return someone.browser.post(address, {"task": ids, **values}, follow=True).content.decode()
+    return markup(someone.browser.post(address, {"task": ids, **values}, follow=True))
 
 
 def status(task: store.Snapshot) -> str:
@@ -144,7 +145,7 @@ def test_operator_gives_a_reason_or_nothing_happens_at_all(ana: Someone, opal: S
     post(opal, CANCEL, own, anothers, confirmed="yes", reason="runaway")
 
     assert refused.status_code == 422
-    assert "Give a reason" in refused.content.decode()
+    assert "Give a reason" in markup(refused)
     assert nothing == ("working", "working")
     assert (status(own), status(anothers)) == ("cancelled", "cancelled")
     [event] = Event.objects.filter(task_id=anothers.id, to_status="cancelled")
@@ -167,7 +168,7 @@ def test_too_many_at_once_are_refused(ana: Someone) -> None:
     response = ana.browser.post(CANCEL, {"task": ids, "confirmed": "yes"})
 
     assert response.status_code == 422
-    assert f"At most {MOST_PICKED} tasks" in response.content.decode()
+    assert f"At most {MOST_PICKED} tasks" in markup(response)
     assert status(task) == "working"
 
 
@@ -201,7 +202,7 @@ def test_asking_costs_the_same_for_one_task_and_for_many(ana: Someone) -> None:
 def test_only_a_fragment_is_sent_to_a_page_that_asks_in_a_dialog(ana: Someone) -> None:
     task = create(ana)
 
-    page = ana.browser.post(CANCEL, {"task": [task.id]}, headers={"HX-Request": "true"}).content.decode()
+    page = markup(ana.browser.post(CANCEL, {"task": [task.id]}, headers={"HX-Request": "true"}))
 
     assert "Cancel 1 task?" in page
     assert "<html" not in page

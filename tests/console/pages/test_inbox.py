@@ -18,6 +18,7 @@ from tasks_app.domain.identity import Actor, ActorKind
 from tasks_app.domain.questions import AnswerAction, QuestionKind, QuestionState, Via
 from tasks_app.store import queries
 from tests.conftest import DatabaseClock
+from tests.console.pages.markup import markup
 from tests.console.pages.people import WORKER, Someone
 
 pytestmark = pytest.mark.django_db
@@ -242,7 +243,7 @@ def test_answer_that_does_not_fit_stays_in_the_inbox_with_what_was_typed(ana: So
     typed = {"action": "accept", "then": "inbox", "f-note": "", "f-n": "77", "next": "1"}
     answer = ana.browser.post(address(asked, "answer/"), typed)
 
-    page = answer.content.decode()
+    page = markup(answer)
     assert answer.status_code == 422
     assert sorted(listed(page)) == ["deploy", "other"]
     assert "2 fields need a change" in page
@@ -259,7 +260,7 @@ def test_late_answer_is_told_in_the_inbox_with_the_draft(ana: Someone, opal: Som
         address(asked, "answer/"), {"action": "accept", "then": "inbox", "f-note": "my long draft"}
     )
 
-    page = answer.content.decode()
+    page = markup(answer)
     assert answer.status_code == 409
     assert "opal declined this. Your answer was not sent." in page
     assert 'value="my long draft"' in page
@@ -288,7 +289,7 @@ def test_last_answer_leads_to_the_empty_inbox(ana: Someone) -> None:
 
     done = ana.browser.post(address(asked, "answer/"), {"action": "accept", "then": "inbox", "next": "1"}, follow=True)
 
-    assert "Nothing needs you" in done.content.decode()
+    assert "Nothing needs you" in markup(done)
 
 
 def test_answered_tab_shows_who_sent_what(ana: Someone) -> None:

@@ -15,6 +15,7 @@ from tasks_app.domain.policy import Rule
 from tasks_app.models import Event, PolicyVersion
 from tasks_app.store import chain, policy
 from tests.conftest import DatabaseClock
+from tests.console.pages.markup import markup
 from tests.console.pages.people import Someone, finish, fold
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +40,7 @@ def rule(**values: str) -> dict[str, str]:
 def send(who: Someone, **values: str) -> tuple[int, str]:
     """What the server makes of a form."""
     answer = who.browser.post(CHANGE, rule(**values))
-    return answer.status_code, answer.content.decode()
+    return answer.status_code, markup(answer)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_readers_of_everything_see_it_and_only_an_admin_changes_it(group: str, s
 
     assert (seen.status_code, changed.status_code) == (sees, changes)
     if sees == 200:
-        assert ('action="/expirations/policy/change/' in seen.content.decode()) is (changes == 200)
+        assert ('action="/expirations/policy/change/' in markup(seen)) is (changes == 200)
 
 
 def test_without_a_policy_the_settings_are_shown(ada: Someone) -> None:
@@ -82,7 +83,7 @@ def test_change_is_shown_with_what_it_would_do_and_saved_only_then(ada: Someone,
     assert "<b>3</b>tasks touched" in preview
     assert "<b>3</b>purged by the next sweep" in preview
     assert before == 0
-    html = saved.content.decode()
+    html = markup(saved)
     assert "Saved as version 1" in html
     assert "Version 1 is in force." in html
     assert "disk is full" in html
@@ -194,7 +195,7 @@ def test_line_about_the_chain_tells_the_last_look_and_a_break(ada: Someone, cloc
     def verify() -> str:
         where: dict[str, Any] = {"HTTP_REFERER": f"http://testserver{PAGE}?version=1"}
         answer = ada.browser.post(VERIFY, follow=True, **where)
-        return answer.content.decode()
+        return markup(answer)
 
     fine = verify()
     with connection.cursor() as cursor:

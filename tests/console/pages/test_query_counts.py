@@ -30,7 +30,7 @@ PINNED = {
     "connect": 8,
     "connect_check": 6,
     "expirations": 15,
-    "expirations_expired": 17,
+    "expirations_expired": 18,
     "expirations_purged": 14,
     "first_steps": 6,
     "home": 4,
@@ -55,6 +55,8 @@ PINNED = {
     "webhook_state": 6,
     "webhooks": 8,
 }
+# One less where no row that happens to be shown has a token whose name must be known.
+SOMETIMES_LESS = {"expirations_expired"}
 # They answer without a session, and ask elsewhere or nothing.
 NOT_COUNTED = {"login", "login_link", "healthz", "readyz", "metrics", "export_manifest"}
 PAGES = sorted(name for name, expected in TABLE.items() if "GET" in expected.takes and name not in NOT_COUNTED)
@@ -90,11 +92,14 @@ def _count(root: Someone, name: str) -> int:
 
 
 def test_every_page_has_its_number(counted: dict[int, dict[str, int]]) -> None:
-    assert counted[MANY] == PINNED
+    less = {name for name, number in counted[MANY].items() if number == PINNED.get(name, 0) - 1}
+
+    assert less <= SOMETIMES_LESS
+    assert counted[MANY] | {name: PINNED[name] for name in less} == PINNED
 
 
 def test_pages_ask_as_often_with_a_thousand_tasks_as_with_ten_thousand(counted: dict[int, dict[str, int]]) -> None:
     more = {name: counted[MANY][name] - few for name, few in counted[FEW].items()}
 
-    # The names of what a list shows are one question, whose answer an empty list does not need.
-    assert {name: number for name, number in more.items() if number not in {0, 1}} == {}
+    # The names of people are one question and those of tokens another, which a list without any does not ask.
+    assert {name: number for name, number in more.items() if not 0 <= number <= 2} == {}

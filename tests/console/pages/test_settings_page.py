@@ -10,6 +10,7 @@ from console import store
 from console.models import Delivery
 from console.webhooks.message import SECRET_PREFIX
 from tasks_app.domain.identity import Actor
+from tests.console.pages.markup import markup
 from tests.console.pages.people import Someone
 
 pytestmark = pytest.mark.django_db
@@ -74,7 +75,7 @@ def test_webhooks_are_only_for_admins(groups: tuple[str, ...]) -> None:
 
 
 def test_secret_is_shown_once_and_the_address_never_whole(ada: Someone) -> None:
-    made = ada.browser.post("/settings/webhooks/", {"url": URL}).content.decode()
+    made = markup(ada.browser.post("/settings/webhooks/", {"url": URL}))
 
     later = ada.page("/settings/webhooks/")
 
@@ -93,8 +94,8 @@ def test_wrong_address_is_refused_with_the_reason_and_kept_in_the_field(ada: Som
     answer = ada.browser.post("/settings/webhooks/", {"url": url})
 
     assert answer.status_code == 422
-    assert 'aria-describedby="hook-problem"' in answer.content.decode()
-    assert f'value="{url}"' in answer.content.decode()
+    assert 'aria-describedby="hook-problem"' in markup(answer)
+    assert f'value="{url}"' in markup(answer)
     assert store.webhooks() == []
 
 
@@ -103,7 +104,7 @@ def test_sent_test_waits_for_the_engine_and_the_list_follows_it(ada: Someone) ->
     webhook_id = store.webhooks()[0].id
 
     ada.browser.post(f"/settings/webhooks/{webhook_id}/test/")
-    moving = ada.browser.get("/settings/webhooks/state/").content.decode()
+    moving = markup(ada.browser.get("/settings/webhooks/state/"))
     [leased] = store.lease_deliveries(limit=1)
     store.failed(leased, error="It answered <b>404</b>.")
     failed = ada.page("/settings/webhooks/")

@@ -13,6 +13,7 @@ from django.urls import path
 from pytest_django import Settings
 
 from console.urls import urlpatterns as console_urlpatterns
+from tests.console.pages.markup import markup
 
 
 def saved(request: HttpRequest) -> HttpResponse:
@@ -28,7 +29,7 @@ def test_home_leads_to_the_tasks(signed_in: Client) -> None:
 
 
 def test_every_link_of_the_frame_opens(signed_in: Client) -> None:
-    html = signed_in.get("/tasks/").content.decode()
+    html = markup(signed_in.get("/tasks/"))
 
     links = re.findall(r'<a [^>]*href="(/[^"]*)"', html)
 
@@ -37,20 +38,20 @@ def test_every_link_of_the_frame_opens(signed_in: Client) -> None:
 
 
 def test_the_open_page_is_marked_in_the_navigation(signed_in: Client) -> None:
-    html = signed_in.get("/tasks/").content.decode()
+    html = markup(signed_in.get("/tasks/"))
 
     assert '<a href="/tasks/" aria-current="page">' in html
 
 
 def test_a_page_without_tasks_says_how_the_first_one_arrives(signed_in: Client) -> None:
-    html = signed_in.get("/tasks/").content.decode()
+    html = markup(signed_in.get("/tasks/"))
 
     assert "No tasks yet" in html
     assert "the moment a client calls a tool" in html
 
 
 def test_pages_carry_the_csrf_token_for_htmx(signed_in: Client) -> None:
-    html = signed_in.get("/tasks/").content.decode()
+    html = markup(signed_in.get("/tasks/"))
 
     assert re.search(r"""<body [^>]*hx-headers='\{"X-CSRFToken": "\w{64}"\}'>""", html)
 
@@ -58,7 +59,7 @@ def test_pages_carry_the_csrf_token_for_htmx(signed_in: Client) -> None:
 def test_a_hostile_name_is_shown_as_text(client: Client, db: None) -> None:
     client.force_login(User.objects.create_user('"><script>alert(1)</script>'))
 
-    html = client.get("/tasks/").content.decode()
+    html = markup(client.get("/tasks/"))
 
     assert "<script>alert(1)" not in html
     assert "&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;" in html
@@ -67,8 +68,8 @@ def test_a_hostile_name_is_shown_as_text(client: Client, db: None) -> None:
 def test_a_message_is_shown_once_and_as_text(signed_in: Client, settings: Settings) -> None:
     settings.ROOT_URLCONF = __name__
 
-    first = signed_in.get("/saved/").content.decode()
-    second = signed_in.get("/tasks/").content.decode()
+    first = markup(signed_in.get("/saved/"))
+    second = markup(signed_in.get("/tasks/"))
 
     assert '<div role="status"><ul><li>&lt;b&gt;Saved&lt;/b&gt;</li></ul></div>' in first
     assert "Saved" not in second

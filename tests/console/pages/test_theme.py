@@ -7,11 +7,13 @@ import json
 import pytest
 from django.test import Client
 
+from tests.console.pages.markup import markup
+
 
 def test_a_chosen_theme_is_remembered_and_rendered(signed_in: Client) -> None:
     back = signed_in.post("/theme/", {"theme": "dark", "next": "/tasks/?q=a"})
 
-    page = signed_in.get("/tasks/").content.decode()
+    page = markup(signed_in.get("/tasks/"))
     assert back["Location"] == "/tasks/?q=a"
     assert '<html lang="en" data-theme="dark">' in page
     assert '<meta name="color-scheme" content="dark">' in page
@@ -23,7 +25,7 @@ def test_system_theme_leaves_the_choice_to_the_browser(signed_in: Client) -> Non
 
     signed_in.post("/theme/", {"theme": "system"})
 
-    page = signed_in.get("/tasks/").content.decode()
+    page = markup(signed_in.get("/tasks/"))
     assert '<html lang="en">' in page
     assert '<meta name="color-scheme" content="light dark">' in page
 
@@ -32,7 +34,7 @@ def test_system_theme_leaves_the_choice_to_the_browser(signed_in: Client) -> Non
 def test_the_button_of_the_bar_offers_the_following_theme(signed_in: Client, theme: str, following: str) -> None:
     signed_in.post("/theme/", {"theme": theme})
 
-    page = signed_in.get("/tasks/").content.decode()
+    page = markup(signed_in.get("/tasks/"))
 
     assert f'value="{following}" aria-label="Theme: {theme}. Change to {following}"' in page
 
@@ -55,7 +57,7 @@ def test_an_unknown_theme_is_refused_and_not_remembered(client: Client) -> None:
 def test_a_forged_theme_cookie_counts_as_none(client: Client) -> None:
     client.cookies["theme"] = '"><script>alert(1)</script>'
 
-    page = client.get("/login/").content.decode()
+    page = markup(client.get("/login/"))
 
     assert '<html lang="en">' in page
     assert "alert(1)" not in page
@@ -71,7 +73,7 @@ def test_choosing_a_theme_never_leads_to_a_foreign_address(client: Client, addre
 def test_htmx_gets_both_controls_redrawn_for_the_page_they_stand_on(client: Client) -> None:
     answer = client.post("/theme/", {"theme": "light", "next": "/tasks/?q=a"}, headers={"HX-Request": "true"})
 
-    html = answer.content.decode()
+    html = markup(answer)
     assert json.loads(answer["HX-Trigger"]) == {"theme": {"theme": "light"}}
     assert html.count('hx-swap-oob="true"') == 2
     assert html.count('name="next" value="/tasks/?q=a"') == 2

@@ -13,6 +13,7 @@ from tasks_app.engine import Context, tool
 from tasks_app.engine.registry import registry
 from tasks_app.models import Task
 from tasks_app.store import queries
+from tests.console.pages.markup import markup
 from tests.console.pages.people import Someone, finish, fold
 
 pytestmark = pytest.mark.django_db
@@ -120,7 +121,7 @@ def test_run_makes_a_task_of_ones_own_and_leads_to_it(ana: Someone) -> None:
 def test_run_says_what_is_wrong_and_keeps_what_was_typed(ana: Someone, typed: dict[str, str], problem: str) -> None:
     answer = ana.browser.post("/tools/visit/run/", typed)
 
-    page = answer.content.decode()
+    page = markup(answer)
     assert answer.status_code == 422
     assert problem in page
     assert f'value="{typed["f-city"]}"' in page
