@@ -60,8 +60,16 @@ async def identify(token: str | None) -> Caller:
     for name in conf().verifiers:
         caller = await _verifier(name)(token)
         if caller is not None:
-            return caller
+            return await _not_deactivated(caller, verifier=name)
     raise _invalid_token()
+
+
+async def _not_deactivated(caller: Caller, *, verifier: str) -> Caller:
+    """The caller, unless its account is deactivated here. Raises Refused (401), as for a token that nobody knows."""
+    # The statement that knows our own tokens has looked at it already.
+    if verifier != TOKEN_VERIFIER and not await pool.run(identity.may_call_plan(caller.owner_id)):
+        raise _invalid_token()
+    return caller
 
 
 async def identify_with_task(token: str | None, task_id: UUID) -> tuple[Caller, Poll | None]:

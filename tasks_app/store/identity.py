@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from django.contrib.auth import get_user_model
+
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.identity import Actor, OwnerKind, Scope, new_token, token_digest
 from tasks_app.domain.text import clean_text
@@ -21,6 +23,17 @@ if TYPE_CHECKING:
 NAME_CHARACTERS = 200
 LOCAL = "local"
 
+
+def _account_is_active(owner: str) -> str:
+    """The condition that the account of an owner is active, or that it has none; accounts may be of any kind."""
+    account = get_user_model()._meta
+    if not any(field.name == "is_active" for field in account.concrete_fields):
+        return "true"
+    # By two keys, for each credential that was found: never a reason to read either table from end to end.
+    return f"""(SELECT u.is_active FROM tasks_owner o JOIN "{account.db_table}" u ON u."{account.pk.column}" = o.user_id
+  WHERE o.id = {owner}) IS NOT FALSE"""
+
+
 # Found first: an insert that conflicts would still use up a number and leave a dead row behind.
 _FIND_OWNER = "SELECT id FROM tasks_owner WHERE kind = %(kind)s AND issuer = %(issuer)s AND subject = %(subject)s"
 _MAKE_OWNER = """
@@ -28,7 +41,9 @@ INSERT INTO tasks_owner (kind, issuer, subject, user_id) VALUES (%(kind)s, %(iss
 ON CONFLICT (kind, issuer, subject) DO NOTHING
 """
 _LINK = "UPDATE tasks_owner SET user_id = %(user)s::bigint WHERE id = %(owner)s AND user_id IS NULL"
-IS_VALID = "c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > tasks_now())"
+IS_VALID = f"""c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > tasks_now())
+  AND {_account_is_active("c.owner_id")}"""
+_MAY_CALL = f"SELECT {_account_is_active('%(owner)s')}"
 CALLER_COLUMNS = "c.id, c.owner_id, c.scopes, c.used_at IS NULL OR c.used_at < tasks_now() - interval '1 minute'"
 _AUTHENTICATE = f"""
 SELECT {CALLER_COLUMNS}
@@ -116,7 +131,7 @@ def revoke_token(credential_id: int, *, owner_id: int | None, by: Actor) -> None
 
 
 def authenticate(token: str) -> Caller | None:
-    """Who presents this token; None for an unknown, expired or revoked one."""
+    """Who presents this token; None for an unknown, expired or revoked one, and for one of a deactivated account."""
     return run(authenticate_plan(token))
 
 
@@ -132,6 +147,12 @@ def read_caller(row: Row) -> Plan[Caller]:
     if is_stale:
         yield Query(_USED, {"credential": credential_id})
     return Caller(owner_id, credential_id, frozenset(scopes))
+
+
+def may_call_plan(owner_id: int) -> Plan[bool]:
+    """Whether an owner whom somebody else vouches for may call: not one whose account here was deactivated."""
+    [[may_call]] = yield Query(_MAY_CALL, {"owner": owner_id})
+    return bool(may_call)
 
 
 def owner_name_plan(owner_id: int) -> Plan[str]:

@@ -11,12 +11,14 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.contrib.auth.models import User
 
 from tasks_app import store
 from tasks_app.domain.identity import Actor, Scope
 from tasks_app.domain.outcome import Dialect
 from tasks_app.mcp.endpoint import endpoint
 from tasks_app.mcp.pool import in_thread
+from tests.accounts import deactivate, give_account
 from tests.asgi_client import Answer, Client, data_of
 from tests.conftest import Person
 from tests.tasks_app.mcp.conftest import TokenMaker
@@ -29,7 +31,8 @@ from tests.waiting import until
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("modern_tools")]
 
 SYSTEM = Actor.system(via="tests")
-OUT_OF_FORCE = ("no token", "expired token", "revoked token")
+DEACTIVATED = "token of a deactivated account"
+OUT_OF_FORCE = ("no token", "expired token", "revoked token", DEACTIVATED)
 ROWS = """
 SELECT (SELECT array_agg((id, version, status, expires_at)::text ORDER BY id) FROM tasks_task),
        (SELECT array_agg((task_id, key, state)::text ORDER BY task_id, key) FROM tasks_question),
@@ -46,6 +49,8 @@ class Ground:
     eve: Person
     clients: dict[str, Client]
     sessions: dict[str, str]
+    account: User
+    """Alice's, which is active."""
 
     def lacking(self, scope: Scope) -> Client:
         """A client of alice whose token holds every scope but this one."""
@@ -72,12 +77,13 @@ async def ground(alice: Person, eve: Person, make_token: TokenMaker, served: Non
         "expired token": past[0],
         "revoked token": old,
         "unknown token": "td_nobody",
+        DEACTIVATED: await in_thread(make_token, alice),
     }
     for scope in Scope:
         tokens[f"without {scope}"] = await in_thread(make_token, alice, *(set(Scope) - {scope}))
     clients = {who: Client(endpoint, token=token) for who, token in tokens.items()}
     sessions = {name: await clients[name].initialize(capabilities=EVERYTHING) for name in ("alice", "eve")}
-    return Ground(alice, eve, clients, sessions)
+    return Ground(alice, eve, clients, sessions, await in_thread(give_account, alice))
 
 
 async def rows() -> list[tuple[Any, ...]]:
@@ -140,6 +146,8 @@ async def test_nobody_without_a_token_in_force_learns_anything(
     probe = PROBES[dialect][method]
     named = await _everything(probe, mine=ground.alice, theirs=ground.eve)
     unknown = "no token" if who == "no token" else "unknown token"
+    if who == DEACTIVATED:
+        await in_thread(deactivate, ground.account)
     before = await rows()
 
     answers = [await ground.ask(who, dialect, method, probe.params(*each)) for each in named.values()]

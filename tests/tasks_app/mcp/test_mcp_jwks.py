@@ -18,6 +18,9 @@ from pytest_django import Settings
 from tasks_app.domain.identity import Scope
 from tasks_app.mcp import jwks, pool
 from tasks_app.models import Owner
+from tests.accounts import deactivate, give_account
+from tests.asgi_client import Client
+from tests.conftest import Person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -92,6 +95,22 @@ async def test_machine_token_is_owned_by_its_client(issuer: None, served: None, 
 )
 async def test_token_that_is_not_good_here_is_refused(issuer: None, served: None, changes: dict[str, Any]) -> None:
     assert await jwks.verify(token(**changes)) is None
+
+
+async def test_token_for_a_deactivated_account_is_refused_like_an_unknown_one(
+    issuer: None, served: None, stranger: Client
+) -> None:
+    """The issuer still vouches for its subject; the account that it is linked to here was locked out."""
+    bearer = {"authorization": f"Bearer {token()}"}
+    before = await stranger.modern("tools/list", headers=bearer)
+    owner = await pool.in_thread(Owner.objects.get, subject="ana")
+    await pool.in_thread(deactivate, await pool.in_thread(give_account, Person(owner.pk, "ana")))
+
+    refused = await stranger.modern("tools/list", headers=bearer)
+    unknown = await stranger.modern("tools/list", headers={"authorization": "Bearer td_nobody"})
+
+    assert (before.status, refused.status) == (200, 401)
+    assert refused.body == unknown.body
 
 
 async def test_unsigned_and_shared_secret_tokens_are_refused(issuer: None, served: None) -> None:

@@ -1,4 +1,4 @@
-"""A stream that stays open is cut when its token is revoked or expires, whatever it waits for."""
+"""A stream that stays open is cut when its token is no longer in force, whatever it waits for."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tasks_app.mcp import auth, streams
 from tasks_app.mcp.endpoint import endpoint
 from tasks_app.mcp.pool import in_thread
 from tasks_app.models import Credential
+from tests.accounts import deactivate, give_account
 from tests.asgi_client import Client, Exchange, modern_headers, modern_message
 from tests.conftest import Person
 from tests.tasks_app.mcp.legacy_client import Session
@@ -127,6 +128,18 @@ def _age(credential: int) -> None:
     assert found.expires_at is not None
     found.expires_at -= 2 * LIFETIME
     found.save(update_fields=["expires_at"])
+
+
+@pytest.mark.parametrize("opening", [*REQUESTS, standing])
+async def test_stream_ends_when_the_account_behind_it_is_deactivated(
+    opening: Opening, token: tuple[str, int], alice: Person
+) -> None:
+    account = await in_thread(give_account, alice)
+
+    async with await opening(Client(endpoint, token=token[0])) as exchange:
+        await opened(exchange)
+        await in_thread(deactivate, account)
+        await ended(exchange)
 
 
 async def test_stream_outlives_a_database_that_cannot_be_asked(

@@ -22,6 +22,7 @@ from tasks_app.store.batches import (
 from tasks_app.store.create import Created
 from tasks_app.store.identity import authenticate_plan
 from tasks_app.store.sessions import end_session, find_session, open_session
+from tests.accounts import deactivate, give_account
 from tests.conftest import Person
 from tests.tasks_app.store.life import DONE, claimed, completed, created, scalar
 
@@ -62,6 +63,20 @@ def test_polls_are_those_that_each_alone_would_give(alice: Person, eve: Person) 
     assert polls[2] is not None
     assert polls[2].task is not None
     assert polls[2].task.result is not None
+
+
+def test_token_of_a_deactivated_account_is_nobody_in_company_too(alice: Person, eve: Person) -> None:
+    mine, hers = token_of(alice), token_of(eve)
+    give_account(alice)
+    deactivate(give_account(eve))
+    task = created(eve)
+
+    polls = db.run(poll_many([(mine, task.id), (hers, task.id)]))
+    callers = db.run(authenticate_many([mine, hers]))
+
+    assert [poll and poll.caller.owner_id for poll in polls] == [alice.id, None]
+    assert [caller and caller.owner_id for caller in callers] == [alice.id, None]
+    assert queries.poll(hers, task.id) is None
 
 
 def test_callers_are_those_that_each_alone_would_give_and_their_use_is_noted(alice: Person, eve: Person) -> None:

@@ -14,6 +14,7 @@ from tasks_app import store
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.identity import Actor, OwnerKind, Scope
 from tasks_app.models import Credential, Owner
+from tests.accounts import deactivate, give_account
 from tests.conftest import DatabaseClock, Person
 from tests.tasks_app.store.life import created, scalar, sql
 
@@ -140,6 +141,31 @@ def test_revoked_token_is_nobody_at_once(alice: Person) -> None:
 
     assert store.authenticate(token) is None
     assert Credential.objects.get(pk=credential_id).revoked_at is not None
+
+
+def test_token_of_a_deactivated_account_is_nobody_until_it_is_active_again(alice: Person) -> None:
+    """check 103: the token itself is neither revoked nor expired."""
+    token, _ = store.create_token(alice.id, name="laptop", by=BY)
+    account = give_account(alice)
+    before = store.authenticate(token)
+
+    deactivate(account)
+    meanwhile = store.authenticate(token)
+    account.save()
+
+    assert (before is None, meanwhile) == (False, None)
+    assert store.authenticate(token) == before
+
+
+def test_token_is_known_by_one_statement(alice: Person) -> None:
+    token, _ = store.create_token(alice.id, name="laptop", by=BY)
+    give_account(alice)
+    store.authenticate(token)
+
+    with CaptureQueriesContext(connection) as sent:
+        store.authenticate(token)
+
+    assert len(sent) == 1
 
 
 def test_token_of_another_cannot_be_revoked(alice: Person, eve: Person) -> None:
