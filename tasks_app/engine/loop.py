@@ -23,7 +23,7 @@ from tasks_app import store
 from tasks_app.conf import conf
 from tasks_app.domain.errors import StorageUnavailable
 from tasks_app.engine import hints
-from tasks_app.store import chain, expiry, hidden, loops, questions, tally, workers
+from tasks_app.store import chain, expiry, hidden, loops, questions, sessions, tally, workers
 from tasks_app.store.reap import BATCH as REAP_BATCH
 
 SLOW_SECONDS = 1.0
@@ -71,6 +71,7 @@ def default_duties() -> list[Duty]:
         Duty("seal the log", settings.seal_every, store.seal, batch=chain.BATCH),
         Duty("verify the chain", settings.verify_every, chain.look_around),
         Duty("retire the log", settings.retire_every, store.retire, batch=1),
+        Duty("forget sessions", settings.retire_every, sessions.forget_sessions, batch=sessions.BATCH),
         Duty("forget gone workers", settings.worker_gone, workers.forget_gone),
     ]
 

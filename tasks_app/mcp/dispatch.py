@@ -23,6 +23,7 @@ from tasks_app.mcp.negotiation import (
     SESSION_ID,
     Envelope,
     Era,
+    check_client,
     client_name,
     climb,
     era_of,
@@ -104,6 +105,7 @@ async def _modern(message: Message, request: Request, envelope: Envelope, *, tok
     caller, poll = await _known_with_task(token, message, method, trace)
     auth.require(caller, method.scopes)
     meta = meta_of(message.params)
+    check_client(meta, body_bytes=len(request.body))
     call = Call(
         caller=caller,
         request=request,

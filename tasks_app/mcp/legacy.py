@@ -14,7 +14,7 @@ from tasks_app.mcp.call import Call, Headed, Method, Methods, text_param
 from tasks_app.mcp.errors import invalid_params
 from tasks_app.mcp.legacy_shapes import is_anonymous
 from tasks_app.mcp.legacy_withdrawals import withdraw
-from tasks_app.mcp.negotiation import LEGACY_VERSIONS, LOG_LEVELS
+from tasks_app.mcp.negotiation import LEGACY_VERSIONS, LOG_LEVELS, bounded
 from tasks_app.store import sessions
 
 INSTRUCTIONS = "Long tools can be called as tasks: poll them with tasks/get, and wait for them with tasks/result."
@@ -47,7 +47,7 @@ for _method in (
 
 @METHODS.method("initialize", needs_session=False)
 async def initialize(call: Call) -> Headed:
-    """Agree on a revision, say what can be done, and begin a session of this owner."""
+    """Agree on a revision, say what can be done, and begin a session of this owner; too many of them end the oldest."""
     asked = text_param(call.params, "protocolVersion")
     version = asked if asked in LEGACY_VERSIONS else LEGACY_VERSIONS[0]
     plan = sessions.open_session(
@@ -95,4 +95,4 @@ def _object(params: dict[str, Any], name: str) -> dict[str, Any]:
     value = params.get(name)
     if not isinstance(value, dict):
         raise invalid_params(f"`{name}` must be an object")
-    return value
+    return bounded(value, name=name)

@@ -6,6 +6,7 @@ The first rung that fails wins: `_meta` (-32602), headers (-32020), version (-32
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,9 @@ PROGRESS_TOKEN = "progressToken"  # noqa: S105 - a name
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 CLIENT_CHARACTERS = 200
+CLIENT_BYTES = 16 * 1024
+"""What a client may say that it can do, and of itself, each as JSON: it is stored with every session and every task."""
+TOKEN_CHARACTERS = 1_024
 
 _KEY = re.compile(r"[\x21-\x7e]+")
 
@@ -155,13 +159,31 @@ def client_name(info: Any) -> str:
     return text[:CLIENT_CHARACTERS]
 
 
+def bounded(said: dict[str, Any], *, name: str) -> dict[str, Any]:
+    """What a client says of itself. Raises the fault when that is more than is kept."""
+    text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+    if len(text.encode("utf-8", "surrogatepass")) > CLIENT_BYTES:
+        raise invalid_params(f"`{name}` may have at most {CLIENT_BYTES} bytes as JSON")
+    return said
+
+
+def check_client(meta: Mapping[str, Any], *, body_bytes: int) -> None:
+    """Raises the fault when a modern request says more of its client than is kept."""
+    # What is in a small body is small: most requests are not looked at.
+    if body_bytes > CLIENT_BYTES:
+        for name in (CLIENT_CAPABILITIES, CLIENT_INFO):
+            bounded(meta.get(name, {}), name=name)
+
+
 def progress_token(meta: Mapping[str, Any]) -> Id | None:
-    """The token that progress notifications carry. Raises the fault for one that is neither string nor integer."""
+    """The token that progress notifications carry. Raises the fault for one that is no short string and no integer."""
     token = meta.get(PROGRESS_TOKEN)
     if token is None:
         return None
     if isinstance(token, bool) or not isinstance(token, str | int):
         raise invalid_params("`_meta.progressToken` must be a string or an integer")
+    if isinstance(token, str) and len(token) > TOKEN_CHARACTERS:
+        raise invalid_params(f"`_meta.progressToken` may have at most {TOKEN_CHARACTERS} characters")
     return token
 
 

@@ -1,7 +1,8 @@
 """Sessions of the 2025-11-25 protocol: kept here so that any process can serve them, and bound to their owner.
 
-A session id is no credential: it is looked up together with the owner, and only its digest is stored. Everything is a
-plan (`tasks_app.store.db`), because it is asked for on every request.
+A session id is no credential: it is looked up together with the owner, and only its digest is stored. What a request
+asks for is a plan (`tasks_app.store.db`). An owner has so many open sessions at most, and what has ended or was not
+used for a week is deleted: to its client both look as if the session never was, and it begins a new one.
 """
 
 from __future__ import annotations
@@ -9,16 +10,28 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from tasks_app.domain.text import digest
 from tasks_app.store import codec
-from tasks_app.store.db import Plan, Query, Row
+from tasks_app.store.db import Plan, Query, Row, affected
 
 ID_BYTES = 32
 LOG_LEVEL = "logLevel"
+MOST_OPEN = 1_000
+"""So many sessions an owner may have; one more ends the one that was quiet longest."""
+IDLE = timedelta(days=7)
+BATCH = 500
 
+# Whatever somebody else is ending at this moment is left to them, so that nobody waits for another.
 _OPEN = """
+WITH gone AS (
+    UPDATE tasks_session SET ended_at = tasks_now() WHERE digest IN (
+        SELECT s.digest FROM tasks_session s WHERE s.digest IN (
+            SELECT o.digest FROM tasks_session o WHERE o.owner_id = %(owner)s AND o.ended_at IS NULL
+             ORDER BY o.seen_at DESC, o.created_at DESC OFFSET %(others)s)
+           FOR UPDATE SKIP LOCKED))
 INSERT INTO tasks_session (digest, owner_id, version, capabilities, client)
 VALUES (%(digest)s, %(owner)s, %(version)s, %(capabilities)s::jsonb, %(client)s::jsonb)
 """
@@ -34,6 +47,11 @@ UPDATE tasks_session SET seen_at = tasks_now()
 _END = """
 UPDATE tasks_session SET ended_at = tasks_now()
  WHERE digest = %(digest)s AND owner_id = %(owner)s AND ended_at IS NULL RETURNING true
+"""
+_FORGET = f"""
+DELETE FROM tasks_session WHERE digest IN (
+    SELECT s.digest FROM tasks_session s
+     WHERE s.ended_at IS NOT NULL OR s.seen_at < tasks_now() - %(idle)s::interval LIMIT {BATCH} FOR UPDATE SKIP LOCKED)
 """
 _SET_LEVEL = """
 UPDATE tasks_session SET client = client || jsonb_build_object('logLevel', %(level)s::text)
@@ -66,6 +84,7 @@ def open_session(
         {
             "digest": session_digest(id_),
             "owner": owner_id,
+            "others": MOST_OPEN - 1,
             "version": version,
             "capabilities": codec.encode(codec.storable(capabilities)),
             "client": codec.encode(codec.storable(said)),
@@ -94,6 +113,11 @@ def end_session(id_: str, *, owner_id: int) -> Plan[bool]:
     """End a session; says whether the owner had one of this id that was still open."""
     found = yield Query(_END, {"digest": session_digest(id_), "owner": owner_id})
     return bool(found)
+
+
+def forget_sessions() -> int:
+    """Delete one batch of sessions that have ended or were not used for a week; gives how many those were."""
+    return affected(_FORGET, {"idle": IDLE})
 
 
 def set_log_level(id_: str, *, owner_id: int, level: str) -> Plan[bool]:

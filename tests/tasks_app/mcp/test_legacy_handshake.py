@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,6 +10,9 @@ from pytest_django import Settings
 
 from tasks_app.engine.content import content
 from tasks_app.engine.registry import registry
+from tasks_app.mcp.negotiation import CLIENT_BYTES
+from tasks_app.mcp.pool import in_thread
+from tasks_app.models import Session as SessionRow
 from tests.asgi_client import Answer, Client
 from tests.tasks_app.mcp.helpers import result_of
 from tests.tasks_app.mcp.legacy_client import Session
@@ -38,6 +42,20 @@ async def test_handshake_agrees_on_a_known_revision_and_never_on_the_modern_one(
     assert answer.status == 200
     assert result_of(answer)["protocolVersion"] == agreed
     assert len(answer.headers["mcp-session-id"]) >= 22
+
+
+@pytest.mark.parametrize("name", ["capabilities", "clientInfo"])
+async def test_handshake_that_says_too_much_is_refused_and_leaves_no_session(client: Client, name: str) -> None:
+    """What a client says of itself is kept, so it is bounded: to the byte."""
+    fits = {**INFO, "x": ""}
+    fits["x"] = "ü" * ((CLIENT_BYTES - len(json.dumps(fits, separators=(",", ":")))) // 2)
+
+    good = await initialize(client, **{name: fits})
+    refused = await initialize(client, **{name: {**fits, "x": fits["x"] + "12"}})
+
+    assert good.status == 200
+    assert refused.error == {"code": -32602, "message": f"`{name}` may have at most 16384 bytes as JSON"}
+    assert await in_thread(SessionRow.objects.count) == 1
 
 
 async def test_handshake_tells_exactly_what_is_served(client: Client) -> None:

@@ -286,12 +286,12 @@ def test_client_is_named_for_people(info: Any, name: str) -> None:
     assert client_name(info) == name
 
 
-@pytest.mark.parametrize("token", ["a", "", 0, 7])
+@pytest.mark.parametrize("token", ["a", "", 0, 7, "x" * 1024])
 def test_progress_token_is_text_or_integer(token: Any) -> None:
     assert progress_token({"progressToken": token}) == token
 
 
-@pytest.mark.parametrize("token", [True, 1.5, [], {}])
+@pytest.mark.parametrize("token", [True, 1.5, [], {}, "x" * 1025])
 def test_progress_token_of_another_kind_is_refused(token: Any) -> None:
     with pytest.raises(Fault) as refused:
         progress_token({"progressToken": token})

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 
 from tasks_app.domain.outcome import Dialect
+from tasks_app.engine.loop import default_duties
 from tasks_app.mcp import legacy, pool
 from tasks_app.mcp.call import Call, Methods
+from tasks_app.models import Session
+from tasks_app.store import sessions
 from tasks_app.store.db import run
-from tasks_app.store.sessions import SessionView, end_session, find_session, open_session, set_log_level
+from tasks_app.store.sessions import (
+    IDLE,
+    SessionView,
+    end_session,
+    find_session,
+    forget_sessions,
+    open_session,
+    session_digest,
+    set_log_level,
+)
 from tests.asgi_client import Client
 from tests.conftest import DatabaseClock, Person
 
@@ -47,6 +59,49 @@ def test_only_the_digest_is_stored(alice: Person) -> None:
         stored = cursor.fetchone()[0]
 
     assert id_ not in stored
+
+
+def test_one_session_too_many_ends_the_one_that_was_quiet_longest(
+    alice: Person, eve: Person, monkeypatch: pytest.MonkeyPatch, clock: DatabaseClock
+) -> None:
+    monkeypatch.setattr(sessions, "MOST_OPEN", 2)
+    hers = _open(eve)
+    first, second = _open(alice), _open(alice)
+    clock.advance(timedelta(minutes=2))
+    run(find_session(first, owner_id=alice.id))
+
+    third = _open(alice)
+
+    found = {id_: run(find_session(id_, owner_id=alice.id)) is not None for id_ in (first, second, third)}
+    assert found == {first: True, second: False, third: True}
+    assert run(find_session(hers, owner_id=eve.id)) is not None
+
+
+def test_ended_and_long_idle_sessions_are_deleted_and_no_others(alice: Person, clock: DatabaseClock) -> None:
+    idle, ended, used = _open(alice), _open(alice), _open(alice)
+    clock.advance(IDLE)
+    run(find_session(used, owner_id=alice.id))
+    clock.advance(timedelta(seconds=1))
+    run(end_session(ended, owner_id=alice.id))
+
+    deleted = forget_sessions()
+
+    assert deleted == 2
+    assert [bytes(each) for each in Session.objects.values_list("digest", flat=True)] == [session_digest(used)]
+    assert run(find_session(idle, owner_id=alice.id)) is None
+    assert forget_sessions() == 0
+
+
+def test_sessions_are_deleted_by_the_engine_loop_until_no_batch_is_full(alice: Person) -> None:
+    [duty] = [each for each in default_duties() if each.run is forget_sessions]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO tasks_session (digest, owner_id, version, capabilities, ended_at)"
+            " SELECT sha256(n::text::bytea), %s, 'x', '{}', tasks_now() FROM generate_series(0, %s) n",
+            [alice.id, duty.batch],
+        )
+
+    assert [duty.run(), duty.run()] == [duty.batch, 1]
 
 
 def test_session_of_another_owner_is_not_found(alice: Person, eve: Person) -> None:

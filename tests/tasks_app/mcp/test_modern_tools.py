@@ -14,6 +14,7 @@ from tasks_app.engine.calling import poll_ms
 from tasks_app.engine.registry import registry
 from tasks_app.mcp.calls import Wanted, new_task
 from tasks_app.mcp.endpoint import endpoint
+from tasks_app.mcp.negotiation import CLIENT_BYTES, CLIENT_CAPABILITIES, CLIENT_INFO
 from tasks_app.mcp.pool import in_thread
 from tests.asgi_client import Answer, Client, modern_headers, modern_message
 from tests.conftest import Person
@@ -68,6 +69,22 @@ async def test_optional_tool_becomes_a_flat_task_when_the_client_declares_them(c
     assert result["pollIntervalMs"] == 2_000
     assert not result.keys() & {"task", "ttl", "pollInterval", "result", "error", "inputRequests", "requestState"}
     assert task.waiting is False
+
+
+@pytest.mark.parametrize("name", [CLIENT_CAPABILITIES, CLIENT_INFO])
+async def test_request_that_says_too_much_of_its_client_is_refused_and_leaves_no_task(
+    client: Client, name: str
+) -> None:
+    """What the client can do is stored with every task, so it is bounded; a large argument is not meant by that."""
+    large = {"name": "x" * CLIENT_BYTES}
+
+    refused = await call(client, "echo", tasks=True, params={"_meta": {name: large}})
+    fine = await call(client, "greet", {"name": "x" * 2 * CLIENT_BYTES}, tasks=True)
+
+    assert (refused.status, refused.error["code"]) == (400, -32602)
+    assert refused.error["message"] == f"`{name}` may have at most 16384 bytes as JSON"
+    assert fine.status == 200
+    assert await count_tasks() == 0
 
 
 async def test_required_tool_is_always_a_task(client: Client) -> None:
