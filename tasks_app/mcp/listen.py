@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +22,6 @@ from tasks_app.store.follow import own_plan
 
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 MOST_TASKS = 100
-MOST_CHARACTERS = 64
 
 
 async def listen(call: Call) -> Streaming:
@@ -75,7 +75,7 @@ def _acknowledged(call: Call, honoured: dict[str, Any]) -> Message:
 def _changed(call: Call, seen: Seen) -> Message:
     if seen.is_final:
         calls.note_fetch(call, seen.task.id)
-    shown = wire.modern_detail(seen.task, seen.questions)
+    shown = wire.modern_detail(seen.task, seen.questions, now=datetime.now(UTC))
     plain = {name: json.loads(value) if isinstance(value, wire.Spliced) else value for name, value in shown.items()}
     return _notification(call, "notifications/tasks", plain, meta=wire.extras(seen.task))
 

@@ -46,11 +46,12 @@ class Watch:
         self._live = dict.fromkeys(task_ids)
         self._owner_id = owner_id
         self._versions: dict[UUID, int] = {}
+        self._reread_at = 0.0
 
     async def changes(self, call: Call, *, seconds: float | None = None) -> AsyncGenerator[Seen, None]:
         """Each task now and after every change. Ends when all have ended, when time is up, or when the server stops."""
         deadline = None if seconds is None else time.monotonic() + seconds
-        due = list(self._live)
+        due = self._all()
         while True:
             for task_id in due:
                 seen = await self._look(task_id)
@@ -74,8 +75,8 @@ class Watch:
 
     async def _news(self, call: Call, deadline: float | None) -> list[UUID]:
         """Which tasks to read again: those that were announced, or after a while all of them."""
-        until = time.monotonic() + REREAD_SECONDS
-        until = until if deadline is None else min(until, deadline)
+        # A fixed time: news of one task must not put off the look at the others, whose news may be lost.
+        until = self._reread_at if deadline is None else min(self._reread_at, deadline)
         while not call.request.stopping.is_set():
             left = until - time.monotonic()
             if left <= 0:
@@ -83,6 +84,11 @@ class Watch:
             message = await self._inbox.get(min(left, STEP_SECONDS))
             if message is not None:
                 return [task_id for task_id in self._live if str(task_id) == message.get("id")]
+        return self._all()
+
+    def _all(self) -> list[UUID]:
+        """Every task that is still watched; it will be a while until all are read again."""
+        self._reread_at = time.monotonic() + REREAD_SECONDS
         return list(self._live)
 
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
+from tasks_app import store
+from tasks_app.mcp import pool, waiting
+from tasks_app.mcp.pool import in_thread
 from tasks_app.mcp.stopping import stopping
+from tasks_app.store.cancel import cancel_plan
 from tests.asgi_client import Client, Exchange, modern_headers, modern_message
-from tests.tasks_app.mcp.helpers import asking, ended, result_of, until_row
+from tests.conftest import Person
+from tests.tasks_app.mcp.helpers import asking, ended, get, result_of, until_row
 from tests.tasks_app.mcp.workers import working
+from tests.tasks_app.store import life
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("modern_tools")]
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -81,6 +87,43 @@ async def test_what_is_told_is_what_a_poll_would_show(client: Client) -> None:
     statuses = [event["params"]["status"] for event in events[1:-1]]
     assert statuses[0] == "input_required"
     assert statuses[-1] == "completed"
+
+
+async def test_what_is_told_of_an_old_task_asks_for_the_same_patience_as_a_poll(client: Client, alice: Person) -> None:
+    """section 2 item 8: the same function makes both."""
+    task_id = str(await in_thread(_made_long_ago, alice))
+
+    async with listening(client, task_id) as exchange:
+        await exchange.until(b"notifications/tasks")
+        polled = await get(client, task_id)
+
+    told = exchange.answer.events[1]["params"]
+    assert told["pollIntervalMs"] == polled["pollIntervalMs"] > 2_000
+
+
+def _made_long_ago(person: Person) -> UUID:
+    # By the clock of this thread's connection, which is closed at its end.
+    life.sql("SELECT set_config('tasks.fake_now', (now() - interval '5 minutes')::text, false)")
+    return life.created(person, poll_ms=2_000).id
+
+
+async def test_chatty_task_does_not_keep_a_silent_one_from_being_read(
+    client: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of one task is not announced; another says something again and again before it is time to read all."""
+    monkeypatch.setattr(waiting, "REREAD_SECONDS", 0.5)
+    claim = await in_thread(life.claimed, alice)
+    silent = await in_thread(life.created, alice)
+
+    async with listening(client, str(claim.task_id), str(silent.id)) as exchange:
+        await exchange.until(str(silent.id).encode())
+        await pool.run(cancel_plan(silent.id, owner_id=alice.id, by=alice.acts()))
+        async with asyncio.timeout(15):
+            number = 0
+            while b'"cancelled"' not in exchange.answer.body:
+                number += 1
+                await in_thread(store.set_message, claim, f"line {number} of many")
+                await exchange.until(f"line {number} of many".encode())
 
 
 async def test_tasks_of_others_and_of_nobody_are_left_out_without_a_word(client: Client, eve_client: Client) -> None:
