@@ -24,6 +24,7 @@ from tasks_app.mcp.legacy_streams import until_answered
 from tasks_app.mcp.legacy_threads import Thread
 from tasks_app.mcp.legacy_withdrawals import unless_withdrawn
 from tasks_app.mcp.paging import page_of
+from tasks_app.store.hidden import on_stream
 from tasks_app.store.progress import with_progress_token
 
 
@@ -83,7 +84,8 @@ async def _as_task(call: Call, made: Wanted, ttl_ms: object) -> dict[str, Any]:
 
 async def _while_waiting(call: Call, made: Wanted) -> Result:
     waits = calls.may_wait(made.tool)
-    created = await calls.create(call, made, waiting=waits)
+    told = replace(call, client_capabilities=on_stream(call.client_capabilities)) if waits else call
+    created = await calls.create(told, made, waiting=waits)
     if not waits and not created.task.status.is_terminal:
         task = await calls.reveal(call, created.task.id) if created.task.waiting else created.task
         return calls.later(task, made.tool)

@@ -1,5 +1,6 @@
 """The standing stream of 2025-11-25 (a GET): where the owner's tasks stand, whenever one of them moves.
 
+It is the only stream that tells so: the one that waits for a task gets its questions, its progress and its end.
 The bus says which task to look at, and may say nothing at all: so the owner's tasks are also read again now and then.
 """
 
@@ -22,7 +23,7 @@ from tasks_app.store.follow import standing_plan
 REMEMBERED_TASKS = 1_000
 
 
-def status_notification(seen: Seen) -> Message:
+def _status(seen: Seen) -> Message:
     """The notification of where a task stands."""
     return {"jsonrpc": "2.0", "method": "notifications/tasks/status", "params": shown(seen.task)}
 
@@ -39,7 +40,7 @@ async def news(call: Call) -> AsyncGenerator[StreamItem, None]:
             if not has_tasks(call):
                 continue
             for seen in await moves.after(heard):
-                yield status_notification(seen)
+                yield _status(seen)
 
 
 class _Moves:

@@ -1,7 +1,8 @@
 """Open streams of 2025-11-25: a client waits for a task and hears of it, is asked what the task asks, and gets its end.
 
-A question goes out on the stream that waits for the task and on no other, so nobody is asked twice at once; a stream
-that is opened again repeats it under the same id. Losing a stream changes nothing: a disconnect is not a cancel.
+A message goes out on one stream only. A question goes to the stream that waits for the task, so nobody is asked twice
+at once; a stream that is opened again repeats it under the same id. Where a task stands is told on the standing stream
+(`legacy_news`), whichever process serves that. Losing a stream changes nothing: a disconnect is not a cancel.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
 from uuid import UUID
 
 from tasks_app.conf import conf
@@ -21,7 +21,7 @@ from tasks_app.engine.store_journal import answerable
 from tasks_app.mcp import calls, legacy_withdrawals, pool, wire
 from tasks_app.mcp.call import Call, Event, Final, Id, Message, ResultText, Streaming, StreamItem
 from tasks_app.mcp.errors import BAD_REQUEST, INTERNAL_ERROR, INVALID_PARAMS, Fault, fault_of
-from tasks_app.mcp.legacy_news import news, status_notification
+from tasks_app.mcp.legacy_news import news
 from tasks_app.mcp.legacy_shapes import has_tasks, result_text
 from tasks_app.mcp.legacy_threads import Thread, read_event_id
 from tasks_app.mcp.notices import Notices
@@ -36,7 +36,7 @@ PRIME_SECONDS = 0.5
 
 
 class Teller:
-    """Puts what is seen of a task into messages for one stream: each question once, progress that rises, news only."""
+    """Puts what is seen of a task into messages for one stream: each question once, and progress that rises."""
 
     def __init__(self, call: Call, thread: Thread, *, token: Id | None) -> None:
         self._call = call
@@ -45,7 +45,6 @@ class Teller:
         self._related = {} if thread.is_call else {wire.RELATED_TASK: {"taskId": str(thread.task_id)}}
         self._notices = Notices(replace(call, progress_token=token), meta=self._related)
         self._asked: set[str] = set()
-        self._last: tuple[Any, ...] | None = None
         self.is_primed = False
 
     def prime(self) -> Iterator[StreamItem]:
@@ -56,7 +55,7 @@ class Teller:
 
     def tell(self, seen: Seen) -> Iterator[StreamItem]:
         """What this stream has not said yet."""
-        messages = [*self._status(seen), *self._progress(seen), *self._questions(seen)]
+        messages = [*self._progress(seen), *self._questions(seen)]
         if messages:
             yield from self.prime()
         for message in messages:
@@ -79,12 +78,6 @@ class Teller:
     def _next(self) -> str:
         self._thread = self._thread.next()
         return self._thread.event_id
-
-    def _status(self, seen: Seen) -> Iterator[Message]:
-        before, self._last = self._last, (seen.task.status, seen.task.status_message)
-        # The client knows how things stood when it came, and its answer says how they ended.
-        if not self._thread.is_call and before not in (None, self._last) and not seen.is_final:
-            yield status_notification(seen)
 
     def _progress(self, seen: Seen) -> Iterator[Message]:
         return iter(()) if seen.is_final else self._notices.row(seen.task)

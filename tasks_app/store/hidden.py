@@ -5,6 +5,8 @@ Nothing else about such a task is special: it runs, asks and ends as any other.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from tasks_app.conf import conf
@@ -19,6 +21,8 @@ from tasks_app.store.rows import Snapshot, columns, snapshot
 
 BATCH = 100
 NO_NEXT_ROUND = "no next round came"
+ON_STREAM = "taskdeck/stream"
+"""Kept beside what the client can do: its questions go out on a stream, which is not a round that has to come."""
 
 # What it asks was capped by a short life, because it was hidden; from now on it is asked as any task asks.
 _REVEAL = f"""
@@ -34,8 +38,17 @@ UPDATE tasks_task t SET waiting = false,
 _ABANDONED = f"""
 SELECT t.id FROM tasks_task t
  WHERE t.status = 'input_required' AND t.finished_at IS NULL AND t.waiting AND {IS_LIVE}
+   AND NOT jsonb_exists(t.client_capabilities, '{ON_STREAM}')
    AND t.status_at <= tasks_now() - %(after)s::float8 * interval '1 second' ORDER BY t.status_at LIMIT {BATCH}
 """
+
+
+def on_stream(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """The capabilities to store with the hidden task of a call that is asked on its stream (2025-11-25).
+
+    Losing that stream is no cancellation, so the task lives as long as its own time.
+    """
+    return {**capabilities, ON_STREAM: True}
 
 
 def reveal_plan(task_id: UUID, *, owner_id: int, by: Actor) -> Plan[Snapshot]:
@@ -57,7 +70,7 @@ def _reveal(task_id: UUID, owner_id: int, by: Actor) -> Plan[Snapshot]:
 
 
 def cancel_abandoned() -> int:
-    """Cancel one batch of hidden tasks that asked their caller and heard nothing more; gives how many were found."""
+    """Cancel one batch of hidden tasks that asked by a round trip and heard nothing more; gives how many were found."""
     found = rows(_ABANDONED, {"after": conf().round_trip})
     by = Actor(Actor.engine().kind, via="engine", reason=NO_NEXT_ROUND)
     for [task_id] in found:

@@ -244,6 +244,19 @@ def test_hidden_task_that_asked_and_heard_nothing_is_cancelled(alice: Person, cl
     assert look(running.id).status == "working"
 
 
+def test_hidden_task_whose_client_is_asked_on_a_stream_waits_as_long_as_it_lives(
+    alice: Person, clock: DatabaseClock
+) -> None:
+    """Only a round trip has to come back within ten minutes: losing a stream of 2025-11-25 is no cancellation."""
+    asked = claimed(alice, waiting=True, client_capabilities=hidden.on_stream({"elicitation": {}}))
+    store.suspend(asked, [NewQuestion(name="port", request=PORT)])
+
+    clock.advance(timedelta(minutes=11))
+
+    assert hidden.cancel_abandoned() == 0
+    assert look(asked.task_id).status == "input_required"
+
+
 def test_engine_loop_cancels_what_was_abandoned() -> None:
     assert hidden.cancel_abandoned in [duty.run for duty in default_duties()]
 

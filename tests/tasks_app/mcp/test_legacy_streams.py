@@ -8,17 +8,21 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from pytest_django import Settings
+from django.db import transaction
 
 from tasks_app import bus, store
+from tasks_app.conf import conf
+from tasks_app.domain.clock import FrozenClock
+from tasks_app.domain.identity import Actor
 from tasks_app.domain.questions import AnswerAction, Via
-from tasks_app.mcp import legacy_news
+from tasks_app.mcp import legacy_news, legacy_streams
 from tasks_app.mcp.pool import in_thread
-from tasks_app.store import queries
+from tasks_app.store import hidden, queries
 from tests.asgi_client import Client, Exchange
 from tests.conftest import Person
 from tests.tasks_app.mcp.helpers import only_task, until_row
 from tests.tasks_app.mcp.legacy_client import RELATED, Session, asked, event_ids, heard, response
+from tests.tasks_app.store import life
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("legacy_tools", "worker")]
 YES = {"action": "accept", "content": {"confirm": True}}
@@ -228,14 +232,15 @@ async def test_address_is_only_given_to_a_client_that_knows_addresses(client: Cl
     assert silent.answer.events == []
 
 
-async def test_waiting_call_is_asked_on_its_own_stream(session: Session, settings: Settings) -> None:
+async def test_waiting_call_is_asked_on_its_own_stream(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """The client knows of no task, and the time in which it thinks does not count."""
-    settings.TASKDECK_SYNC_BUDGET = 0.3
+    clock = FrozenClock()
+    monkeypatch.setattr(legacy_streams, "time", clock)
 
     params = {"name": "confirm_delete", "arguments": {"filename": "a.txt"}}
     async with session.opened("tools/call", params) as waiting:
         request = await asked(waiting)
-        await asyncio.sleep(0.5)
+        clock.advance(10 * conf().sync_budget)
         await session.respond(request["id"], YES)
         message = await response(waiting)
 
@@ -298,16 +303,45 @@ async def test_waiting_call_hears_of_progress(session: Session, legacy_tools: th
     assert first["params"] == {"progressToken": 3, "progress": 1.0, "total": 2.0, "message": "half way"}
 
 
-async def test_stream_that_waits_tells_of_every_move(session: Session, legacy_tools: threading.Event) -> None:
-    task_id = await asking(session, "steps", {})
+async def test_every_move_is_told_once_however_many_streams_are_open(session: Session) -> None:
+    """A message goes out on exactly one stream: where a task stands, on the standing one."""
+    async with session.stream() as standing:
+        await heard_nothing_yet(standing)
+        task_id = await asking(session)
+        async with session.opened("tasks/result", {"taskId": task_id}) as waiting:
+            request = await asked(waiting)
+            await session.respond(request["id"], YES)
+            await response(waiting)
+            await heard(standing, lambda each: each["params"]["status"] == "completed")
 
-    async with session.opened("tasks/result", {"taskId": task_id}) as waiting:
+    told = statuses(standing)
+    assert (told[0], told[-1]) == ("input_required", "completed")
+    assert set(told[1:-1]) <= {"working"}
+    assert len(told) <= 3
+    assert statuses(waiting) == []
+    assert [each["id"] for each in waiting.answer.events] == [request["id"], 1]
+
+
+async def test_call_that_asked_on_a_lost_stream_is_not_abandoned(session: Session) -> None:
+    """2025-11-25: a disconnect is not a cancel, however long the person thinks."""
+    params = {"name": "confirm_delete", "arguments": {"filename": "a.txt"}}
+    async with session.opened("tools/call", params, id="lost") as waiting:
         request = await asked(waiting)
-        await session.respond(request["id"], YES)
-        await response(waiting)
+    await in_thread(_age)
 
-    assert statuses(waiting)[:1] in ([], ["working"])
-    assert "completed" not in statuses(waiting)
+    cancelled = await in_thread(hidden.cancel_abandoned)
+    await session.respond(request["id"], YES)
+    async with session.stream(after=event_ids(waiting.answer)[-1]) as resumed:
+        message = await response(resumed, id="lost")
+
+    assert cancelled == 0
+    assert text(message) == "a.txt deleted"
+
+
+def _age() -> None:
+    with transaction.atomic():
+        life.act_as(Actor.system(via="tests"))
+        life.sql("UPDATE tasks_task SET status_at = status_at - interval '11 minutes'")
 
 
 async def test_standing_stream_tells_of_every_task_that_moves(session: Session) -> None:
