@@ -26,6 +26,8 @@ READ_SECONDS = 5.0
 KEEPALIVE_SECONDS = 15.0
 LAST_WORD_SECONDS = 2.0
 SLOW_CLIENT_SECONDS = 30.0
+# Of a larger answer so much at a time, so that a client that does not read is noticed before it holds all of it.
+PIECE_BYTES = 64 * 1024
 # Most requests are answered before anyone could go away: only then is it worth a look.
 WATCH_AFTER_SECONDS = 0.05
 
@@ -173,7 +175,7 @@ def frame(data: bytes | None, *, event_id: str | None = None, retry_ms: int | No
 
 
 async def send_reply(reply: Reply, *, send: Send, request: Request) -> None:
-    """Send a whole answer."""
+    """Send a whole answer, in pieces if it is large; a client that does not take the next one in time is cut off."""
     headers = [
         (b"content-length", str(len(reply.body)).encode("ascii")),
         (b"cache-control", b"no-store"),
@@ -182,9 +184,18 @@ async def send_reply(reply: Reply, *, send: Send, request: Request) -> None:
     ]
     if reply.body:
         headers.append((b"content-type", b"application/json"))
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     body = b"" if request.http_method == "HEAD" else reply.body
-    await send({"type": "http.response.body", "body": body})
+    try:
+        async with asyncio.timeout(SLOW_CLIENT_SECONDS):
+            await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+            if len(body) <= PIECE_BYTES:
+                await send({"type": "http.response.body", "body": body})
+                return
+        for start in range(0, len(body), PIECE_BYTES):
+            piece, is_last = body[start : start + PIECE_BYTES], start + PIECE_BYTES >= len(body)
+            await _in_time(send, {"type": "http.response.body", "body": piece, "more_body": not is_last})
+    except TimeoutError:
+        _cut_off(request)
 
 
 async def send_stream(stream: Stream, *, send: Send, request: Request) -> None:
@@ -204,8 +215,7 @@ async def send_stream(stream: Stream, *, send: Send, request: Request) -> None:
         if not request.disconnected.is_set():
             await _in_time(send, {"type": "http.response.body", "body": b""})
     except TimeoutError:
-        request.disconnected.set()
-        logger.info("request %s: the client reads too slowly, the stream is cut", request.request_id)
+        _cut_off(request)
     except OSError:
         request.disconnected.set()
     finally:
@@ -239,6 +249,12 @@ class _Frames:
         now = asyncio.get_running_loop().time()
         self._ends_at = self._ends_at or now + LAST_WORD_SECONDS
         return await self._feed.next(seconds=max(0.0, self._ends_at - now), unless=(request.disconnected,))
+
+
+def _cut_off(request: Request) -> None:
+    """Send no more: an answer that is not complete makes the server close the connection."""
+    request.disconnected.set()
+    logger.info("request %s: the client reads too slowly and is cut off", request.request_id)
 
 
 async def _in_time(send: Send, message: dict[str, Any]) -> None:

@@ -236,6 +236,45 @@ async def test_client_that_reads_too_slowly_is_cut_off(
     assert script.was_closed.is_set()
 
 
+async def test_large_answer_goes_out_in_pieces(client: Client, script: Script) -> None:
+    script.items = [Final({"a": "x" * 3 * http.PIECE_BYTES})]
+    request = _stream_request()
+
+    async with client.opened("POST", _encoded(request["message"]), headers=request["headers"]) as exchange:
+        await asyncio.wait_for(exchange.ended.wait(), 5)
+
+    _, *pieces = exchange.sent
+    assert max(len(each["body"]) for each in pieces) == http.PIECE_BYTES
+    assert [each["more_body"] for each in pieces] == [True] * 3 + [False]
+    assert exchange.answer.json["result"] == {"a": "x" * 3 * http.PIECE_BYTES}
+    assert exchange.answer.headers["content-length"] == str(len(exchange.answer.body))
+
+
+@pytest.mark.parametrize("stuck_at", [0, 1, 2])
+@pytest.mark.parametrize("size", [10, 3 * http.PIECE_BYTES])
+async def test_client_that_does_not_read_a_plain_answer_is_cut_off(
+    client: Client, script: Script, monkeypatch: pytest.MonkeyPatch, size: int, stuck_at: int
+) -> None:
+    """The application returns without the end of the answer, so the server closes the connection."""
+    monkeypatch.setattr(http, "SLOW_CLIENT_SECONDS", 0.05)
+    script.items = [Final({"a": "x" * size})]
+    request = _stream_request()
+    exchange = client.exchange(_encoded(request["message"]))
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        if len(sent) == stuck_at:
+            await asyncio.Event().wait()
+        sent.append(message)
+
+    async with asyncio.timeout(5):
+        await client.app(client.scope("POST", headers=request["headers"]), exchange.receive, send)
+
+    is_small = size < http.PIECE_BYTES
+    assert len(sent) == min(stuck_at, 2)
+    assert all(each.get("more_body", True) for each in sent) or (is_small and stuck_at == 2)
+
+
 async def test_get_opens_the_stream_of_a_session(client: Client, script: Script) -> None:
     session = await _session(client)
 
