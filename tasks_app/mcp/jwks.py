@@ -29,6 +29,7 @@ LEEWAY_SECONDS = 30
 FETCH_SECONDS = 5
 KEEP_SECONDS = 300
 SUBJECT_CHARACTERS = 255
+LOGGED_CHARACTERS = 200
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,8 @@ async def verify(token: str) -> Caller | None:
     try:
         claims = await asyncio.to_thread(_claims, token)
     except jwt.PyJWTError as error:
-        logger.info("a token of the issuer was refused: %s", error)
+        # The text may quote what nobody has verified: it stays one short line.
+        logger.info("a token of the issuer was refused: %s", ascii(str(error)[:LOGGED_CHARACTERS]))
         return None
     who = _owner(claims)
     if who is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -111,6 +112,20 @@ async def test_token_for_a_deactivated_account_is_refused_like_an_unknown_one(
 
     assert (before.status, refused.status) == (200, 401)
     assert refused.body == unknown.body
+
+
+@pytest.mark.parametrize("kid", ["a\nrequest=1 owner=7 forged", "\x1b[2J", "k" * 5000])
+async def test_what_a_refused_token_says_stays_one_short_line_of_the_log(
+    issuer: None, served: None, caplog: pytest.LogCaptureFixture, kid: str
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    assert await jwks.verify(token(kid=kid)) is None
+
+    [line] = [record.getMessage() for record in caplog.records if record.name == jwks.__name__]
+    assert line.isprintable()
+    assert line.isascii()
+    assert len(line) < 300
 
 
 async def test_unsigned_and_shared_secret_tokens_are_refused(issuer: None, served: None) -> None:
