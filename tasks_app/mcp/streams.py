@@ -1,7 +1,7 @@
 """From what a handler gives back to an answer of HTTP: plain JSON where one object says it all, else a stream.
 
-A stream may stay open for hours, so its credential is looked at again now and then: one that was revoked, or has
-expired, ends it.
+A stream may stay open for hours, so its credential and its session are looked at again now and then: one that was
+revoked, has expired or was ended ends the stream.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from tasks_app.domain.errors import StorageUnavailable
-from tasks_app.mcp import auth, http
+from tasks_app.mcp import auth, http, lanes
 from tasks_app.mcp.call import Call, Event, Final, Headed, Result, ResultText, Streaming, StreamItem
-from tasks_app.mcp.errors import OK, Refused, fault_of
+from tasks_app.mcp.errors import NOT_FOUND, OK, Refused, fault_of
 from tasks_app.mcp.exchange import Answer, Reply, Stream
 from tasks_app.mcp.feed import Feed, Pause
 from tasks_app.mcp.jsonrpc import encode, encode_error, encode_result, encode_result_text
@@ -77,25 +77,31 @@ async def _frames(call: Call, feed: Feed[StreamItem], item: StreamItem | Pause) 
 
 
 class _Access:
-    """Whether the credential that opened a stream is still in force, asked every few seconds."""
+    """Whether the credential and the session that opened a stream are still in force, asked every few seconds."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._next = time.monotonic() + CHECK_SECONDS
 
     def seconds_left(self) -> float:
-        """How long the credential may be taken for good."""
+        """How long both may be taken for good."""
         return max(0.0, self._next - time.monotonic())
 
     async def check(self) -> None:
-        """Ask again if it is time. Raises Refused (401); a database that is away is asked the next time."""
+        """Ask again if it is time. Raises Refused (401, 404); a database that is away is asked the next time."""
         if self.seconds_left() > 0:
             return
         self._next = time.monotonic() + CHECK_SECONDS
         try:
             await auth.identify(auth.presented(self._call.request.headers))
+            await self._check_session()
         except StorageUnavailable:
             return
+
+    async def _check_session(self) -> None:
+        session = self._call.session
+        if session is not None and await lanes.find_session(session.id, owner_id=session.owner_id) is None:
+            raise Refused(NOT_FOUND, "The session has ended. Start a new one with initialize.", error="session_ended")
 
 
 def _frame(item: Event | dict[str, Any]) -> bytes:

@@ -142,6 +142,27 @@ async def test_stream_ends_when_the_account_behind_it_is_deactivated(
         await ended(exchange)
 
 
+@pytest.mark.parametrize("method", ["GET", "tasks/result"])
+async def test_stream_ends_when_its_session_is_ended(token: tuple[str, int], method: str) -> None:
+    client = Client(endpoint, token=token[0])
+    session = await Session.begin(client)
+    other = await Session.begin(client)
+    task = await session.make("echo")
+    opening = session.stream() if method == "GET" else session.opened(method, {"taskId": task["taskId"]})
+
+    async with opening as exchange, other.stream() as unharmed:
+        await opened(exchange)
+        await opened(unharmed)
+        deleted = await client.request("DELETE", headers={"mcp-session-id": session.id})
+        await ended(exchange)
+
+        assert not unharmed.ended.is_set()
+
+    assert deleted.status == 204
+    errors = [each["error"]["data"] for each in exchange.answer.events]
+    assert errors == ([] if method == "GET" else [{"reason": "session_ended"}])
+
+
 async def test_stream_outlives_a_database_that_cannot_be_asked(
     token: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
