@@ -152,6 +152,8 @@ class Method:
     """`params.taskId` names a task: it is read by the statement that authenticates (`Call.poll`)."""
     needs_session: bool = True
     """Legacy only: without a session header the request is refused with HTTP 400."""
+    is_poll: bool = False
+    """The task is read again and again (`polls.polled`): one that is polled too often is not even read."""
 
 
 class Methods:
@@ -180,11 +182,12 @@ class Methods:
         needs_tasks: bool = False,
         names_task: bool = False,
         needs_session: bool = True,
+        is_poll: bool = False,
     ) -> Callable[[Handler], Handler]:
         """The same as a decorator."""
 
         def decorate(handler: Handler) -> Handler:
-            self.register(Method(name, handler, frozenset(scopes), needs_tasks, names_task, needs_session))
+            self.register(Method(name, handler, frozenset(scopes), needs_tasks, names_task, needs_session, is_poll))
             return handler
 
         return decorate

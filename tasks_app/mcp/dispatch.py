@@ -84,17 +84,19 @@ async def _known(token: str | None, trace: Trace) -> Caller:
 
 
 async def _known_with_task(
-    token: str | None, message: Message, method: Method | None, trace: Trace
+    token: str | None, message: Message, request: Request, method: Method | None, trace: Trace
 ) -> tuple[Caller, Poll | None]:
     """Who calls, and the task that the message names, by one statement where that can be."""
-    named = message.params.get("taskId") if method is not None and method.names_task else None
-    if not isinstance(named, str):
-        return await _known(token, trace), None
+    named = message.params.get("taskId")
     try:
-        task_id = polls.to_task_id(named)
+        task_id = polls.to_task_id(named) if isinstance(named, str) else None
     except NotFound:
+        task_id = None
+    trace.task = "" if task_id is None else str(task_id)
+    if task_id is None or method is None or not method.names_task:
         return await _known(token, trace), None
-    trace.task = named
+    if method.is_poll:
+        polls.check_pace(request.headers, task_id)
     caller, poll = await auth.identify_with_task(token, task_id)
     trace.owner_id, trace.credential_id = caller.owner_id, caller.credential_id
     return caller, poll
@@ -102,7 +104,7 @@ async def _known_with_task(
 
 async def _modern(message: Message, request: Request, envelope: Envelope, *, token: str | None, trace: Trace) -> Answer:
     method = envelope.method
-    caller, poll = await _known_with_task(token, message, method, trace)
+    caller, poll = await _known_with_task(token, message, request, method, trace)
     auth.require(caller, method.scopes)
     meta = meta_of(message.params)
     check_client(meta, body_bytes=len(request.body))
@@ -128,7 +130,7 @@ async def _modern(message: Message, request: Request, envelope: Envelope, *, tok
 
 async def _legacy(message: Message, request: Request, *, token: str | None, trace: Trace, era: Era) -> Answer:
     method = legacy.METHODS.get(message.method)
-    caller, poll = await _known_with_task(token, message, method, trace)
+    caller, poll = await _known_with_task(token, message, request, method, trace)
     needs_session = method is None or method.needs_session
     session = await _session(request, caller) if needs_session else None
     method = legacy.METHODS.find(message.method)

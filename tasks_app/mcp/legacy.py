@@ -29,7 +29,7 @@ _READ, _RUN, _CANCEL = frozenset({Scope.READ}), frozenset({Scope.RUN}), frozense
 for _method in (
     Method("tools/list", legacy_calls.list_tools, _READ),
     Method("tools/call", legacy_calls.call_tool, _RUN),
-    Method("tasks/get", legacy_tasks.get_task, _READ, names_task=True),
+    Method("tasks/get", legacy_tasks.get_task, _READ, names_task=True, is_poll=True),
     Method("tasks/result", legacy_tasks.get_result, _READ, names_task=True),
     Method("tasks/list", legacy_tasks.list_tasks, _READ),
     Method("tasks/cancel", legacy_tasks.cancel_task, _CANCEL),

@@ -63,7 +63,7 @@ async def list_tools(call: Call) -> Result:
     return wire.complete({"tools": [wire.modern_tool(tool) for tool in page.items], **page.following, **PUBLIC})
 
 
-@METHODS.method("tasks/get", scopes={Scope.READ}, needs_tasks=True, names_task=True)
+@METHODS.method("tasks/get", scopes={Scope.READ}, needs_tasks=True, names_task=True, is_poll=True)
 async def get_task(call: Call) -> Result:
     """How a task stands, with its outcome or with what it asks."""
     task = await polls.polled(call)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from uuid import UUID
 
 from tasks_app.domain.errors import NotFound
+from tasks_app.domain.identity import token_digest
 from tasks_app.mcp import pool
 from tasks_app.mcp.call import Call, text_param
+from tasks_app.mcp.exchange import Headers
 from tasks_app.mcp.throttle import throttle
 from tasks_app.store import queries
 from tasks_app.store.fetch import fetch_plan
@@ -30,12 +32,23 @@ def to_task_id(text: str) -> UUID:
     return found
 
 
+def check_pace(headers: Headers, task_id: UUID) -> None:
+    """Raises Refused (429) for a poll that comes too soon after others, before the task or the token is looked up."""
+    throttle().before_poll(_reader(headers), task_id)
+
+
 async def polled(call: Call) -> Snapshot:
     """The caller's task with its payload, for a poll. Raises NotFound; Refused (429) for a live one polled too fast."""
     task = await read(call)
     if task.finished_at is None:
-        throttle().poll(task.id, poll_ms=task.poll_ms)
+        throttle().poll(task.id, poll_ms=task.poll_ms, reader=_reader(call.request.headers))
     return task
+
+
+def _reader(headers: Headers) -> bytes | None:
+    """Who polls, as far as that can be told before the token is looked up; the token itself is not kept."""
+    stated = headers.get("authorization")
+    return None if stated is None else token_digest(stated)
 
 
 async def read(call: Call) -> Snapshot:

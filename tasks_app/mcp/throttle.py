@@ -16,6 +16,8 @@ from tasks_app.mcp.errors import Refused
 
 TOO_MANY_REQUESTS = 429
 REMEMBERED = 10_000
+SEEN_SECONDS = 1.0
+"""For so long a task that was seen live is taken for live."""
 
 
 class Buckets:
@@ -38,6 +40,11 @@ class Buckets:
             del self._full_at[next(iter(self._full_at))]
         return max(wait, 0.0)
 
+    def wait(self, key: Hashable, *, interval: float, burst: int) -> float:
+        """The seconds until there is a token; none is taken."""
+        now = self._clock()
+        return max(self._full_at.get(key, now) + interval - now - burst * interval, 0.0)
+
     def __len__(self) -> int:
         return len(self._full_at)
 
@@ -47,6 +54,9 @@ class Throttle:
 
     def __init__(self, settings: Conf, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.settings = settings
+        self._clock = clock
+        # Who saw which task live, when last, and how often it wants to be polled.
+        self._seen: dict[tuple[Hashable, UUID], tuple[float, float]] = {}
         self._credentials = Buckets(clock=clock)
         self._addresses = Buckets(clock=clock)
         self._tasks = Buckets(clock=clock)
@@ -64,10 +74,26 @@ class Throttle:
         """Count a request of a credential."""
         _refuse(self._credentials.take(key, interval=self._interval, burst=self.settings.requests_burst))
 
-    def poll(self, task_id: UUID, *, poll_ms: int) -> None:
+    def poll(self, task_id: UUID, *, poll_ms: int, reader: Hashable = None) -> None:
         """Count a poll of a live task. Who reads a finished one is never asked to wait: do not call this for it."""
         interval = poll_ms / 1000 / self.settings.polls_per_interval
+        self._remember(reader, task_id, interval)
         _refuse(self._tasks.take(task_id, interval=interval, burst=self.settings.polls_burst))
+
+    def before_poll(self, reader: Hashable, task_id: UUID) -> None:
+        """Refuse a poll before anything is read, of who saw the task live a moment ago, when it was polled enough.
+
+        Who did not see it is not told anything here: not even that there is such a task.
+        """
+        seen_at, interval = self._seen.get((reader, task_id), (-math.inf, 0.0))
+        if self._clock() - seen_at < SEEN_SECONDS:
+            _refuse(self._tasks.wait(task_id, interval=interval, burst=self.settings.polls_burst))
+
+    def _remember(self, reader: Hashable, task_id: UUID, interval: float) -> None:
+        self._seen.pop((reader, task_id), None)
+        self._seen[reader, task_id] = self._clock(), interval
+        if len(self._seen) > REMEMBERED:
+            del self._seen[next(iter(self._seen))]
 
 
 def _refuse(wait: float) -> None:

@@ -10,10 +10,13 @@ import pytest
 from pytest_django import Settings
 
 from tasks_app import store
+from tasks_app.conf import conf
+from tasks_app.domain.clock import FrozenClock
 from tasks_app.domain.identity import Scope
 from tasks_app.domain.outcome import Dialect
-from tasks_app.mcp import modern, polls, pool
+from tasks_app.mcp import background, modern, polls, pool, throttle
 from tasks_app.mcp.call import Call, Methods
+from tasks_app.mcp.throttle import Throttle
 from tasks_app.store import queries
 from tests.asgi_client import Client
 from tests.conftest import Person
@@ -28,7 +31,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
     seen: list[Call] = []
     table = Methods(Dialect.MODERN)
 
-    @table.method("tasks/get", scopes={Scope.READ}, names_task=True)
+    @table.method("tasks/get", scopes={Scope.READ}, names_task=True, is_poll=True)
     async def get(call: Call) -> dict[str, Any]:
         seen.append(call)
         task = await polls.polled(call)
@@ -38,6 +41,19 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
 
     monkeypatch.setattr(modern, "METHODS", table)
     return seen
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Every plan that the endpoint carries out from here on."""
+    plans: list[object] = []
+    carry_out = pool.run
+
+    async def run(plan: Any) -> Any:
+        plans.append(plan)
+        return await carry_out(plan)
+
+    monkeypatch.setattr(pool, "run", run)
+    return plans
 
 
 @pytest.fixture
@@ -121,20 +137,44 @@ async def test_hundred_clients_that_poll_at_once_share_the_budget_of_a_task(
     client: Client, live: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """section 2 item 7: what is too much is told when to come again, and what is read costs a few statements in all."""
-    statements: list[object] = []
-    carry_out = pool.run
+    statements = counted(monkeypatch)
 
-    async def counted(plan: Any) -> Any:
-        statements.append(plan)
-        return await carry_out(plan)
-
-    monkeypatch.setattr(pool, "run", counted)
     answers = await asyncio.gather(*(client.modern("tasks/get", {"taskId": str(live)}) for _ in range(100)))
 
     told = [answer for answer in answers if answer.status == 429]
     assert len(answers) - len(told) == 30
     assert all(int(answer.headers["retry-after"]) >= 1 for answer in told)
     assert len(statements) < 20
+
+
+async def test_hundred_polls_one_after_the_other_read_no_more_than_the_budget_of_a_task(
+    client: Client, live: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """section 2 item 7: reads are bounded by the budget, not only answers."""
+    monkeypatch.setattr(throttle, "_current", Throttle(conf(), clock=FrozenClock().monotonic))
+    statements = counted(monkeypatch)
+
+    answers = [await client.modern("tasks/get", {"taskId": str(live)}) for _ in range(100)]
+    await background.finish()
+
+    assert [answer.status for answer in answers] == [200] * 30 + [429] * 70
+    assert all(int(answer.headers["retry-after"]) >= 1 for answer in answers[30:])
+    # And one that notes the use of the token.
+    assert len(statements) == 31
+
+
+async def test_stranger_is_not_told_that_a_task_is_polled_too_fast(
+    client: Client, stranger: Client, eve_client: Client, live: UUID, settings: Settings
+) -> None:
+    settings.TASKDECK_POLLS_BURST = 1
+    mine = [await client.modern("tasks/get", {"taskId": str(live)}) for _ in range(2)]
+
+    unknown = await stranger.modern("tasks/get", {"taskId": str(live)}, headers={"authorization": "Bearer td_nobody"})
+    foreign = await eve_client.modern("tasks/get", {"taskId": str(live)})
+
+    assert [answer.status for answer in mine] == [200, 429]
+    assert unknown.status == 401
+    assert foreign.error["data"]["reason"] == "not_found"
 
 
 async def test_finished_task_is_never_throttled(client: Client, finished: UUID, settings: Settings) -> None:

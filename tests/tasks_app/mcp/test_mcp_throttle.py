@@ -9,7 +9,7 @@ import pytest
 from tasks_app.conf import Conf
 from tasks_app.domain.clock import FrozenClock
 from tasks_app.mcp.errors import Refused
-from tasks_app.mcp.throttle import Buckets, Throttle
+from tasks_app.mcp.throttle import SEEN_SECONDS, Buckets, Throttle
 
 
 def test_bucket_gives_its_burst_then_one_token_an_interval() -> None:
@@ -117,3 +117,32 @@ def test_time_to_wait_is_rounded_up() -> None:
         throttle.poll(task_id, poll_ms=15_500)
 
     assert refused.value.headers["Retry-After"] == "16"
+
+
+def test_poll_is_refused_unread_only_to_who_saw_the_task_live_a_moment_ago() -> None:
+    """section 2 item 7; nobody else learns from it that there is such a task."""
+    clock = FrozenClock()
+    throttle = Throttle(Conf(polls_burst=2, polls_per_interval=1), clock=clock.monotonic)
+    task_id = uuid4()
+
+    throttle.before_poll(b"me", task_id)
+    assert _count(throttle.poll, task_id, poll_ms=5000, reader=b"me") == 2
+    with pytest.raises(Refused) as refused:
+        throttle.before_poll(b"me", task_id)
+    throttle.before_poll(b"stranger", task_id)
+    throttle.before_poll(b"me", uuid4())
+    clock.advance(SEEN_SECONDS)
+    throttle.before_poll(b"me", task_id)
+
+    assert refused.value.headers["Retry-After"] == "5"
+
+
+def test_looking_whether_a_poll_may_be_read_costs_no_token() -> None:
+    throttle = Throttle(Conf(polls_burst=3, polls_per_interval=1), clock=FrozenClock().monotonic)
+    task_id = uuid4()
+    throttle.poll(task_id, poll_ms=5000, reader=b"me")
+
+    for _ in range(10):
+        throttle.before_poll(b"me", task_id)
+
+    assert _count(throttle.poll, task_id, poll_ms=5000, reader=b"me") == 2
