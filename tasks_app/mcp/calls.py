@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -26,7 +27,7 @@ from tasks_app.engine.calling import approval_request, milliseconds, poll_ms
 from tasks_app.engine.registry import Support, Tool, registry
 from tasks_app.engine.results import tool_error
 from tasks_app.engine.schema import InvalidArguments
-from tasks_app.mcp import background, lanes, pool
+from tasks_app.mcp import aside, background, lanes, pool
 from tasks_app.mcp.call import Call, text_param
 from tasks_app.mcp.errors import INTERNAL_ERROR, Fault, invalid_params
 from tasks_app.store.announce import announce_now
@@ -107,13 +108,20 @@ def new_task(call: Call, made: Wanted, *, waiting: bool = False, ttl_ms: object 
     )
 
 
-def becomes_task(made: Wanted) -> bool:
-    """Whether a call of an optional tool becomes a task where the client allows it: `TASKDECK_AUGMENT` decides."""
+async def becomes_task(made: Wanted) -> bool:
+    """Whether a call of an optional tool becomes a task where the client allows it: `TASKDECK_AUGMENT` decides.
+
+    When that takes too long it does, as every call would without the setting.
+    """
     path = conf().augment
     if not path:
         return True
     decide: Callable[[str, Mapping[str, Any]], bool] = import_string(path)
-    return bool(decide(made.tool.name, made.arguments))
+    try:
+        return bool(await aside.ask(partial(decide, made.tool.name, made.arguments)))
+    except TimeoutError:
+        logger.warning("%s did not decide about a call of %s in time: it becomes a task", path, made.tool.name)
+        return True
 
 
 def may_wait(tool: Tool) -> bool:
@@ -144,7 +152,7 @@ def later(task: Snapshot, tool: Tool, *, asks: bool = False) -> dict[str, Any]:
         arguments = json.dumps({"task_id": str(task.id)})
         text += f" Call {conf().fallback_tool} with {arguments} in {seconds} s to get its result."
     text += " A client that supports tasks can call the tool as a task instead."
-    # A tool that promises structured content may leave it out only of an error.
+    # A tool that promises structured content may leave it out only of an error: published clients insist on it.
     return {
         "content": [{"type": "text", "text": text}],
         "isError": tool.output_schema is not None,

@@ -5,8 +5,9 @@ Listing and finding is the same in both; what becomes of a prompt that asks is e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -17,7 +18,7 @@ from tasks_app.engine.content import Completer, Prompt, Resource, content
 from tasks_app.engine.registry import Tool
 from tasks_app.engine.results import error_text
 from tasks_app.engine.schema import InvalidArguments
-from tasks_app.mcp import pool
+from tasks_app.mcp import aside
 from tasks_app.mcp.call import Call, text_param
 from tasks_app.mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, Fault, invalid_params
 from tasks_app.mcp.paging import page_of
@@ -118,9 +119,17 @@ async def complete(call: Call) -> dict[str, Any]:
     if named not in owner.tool.signature.names:
         raise invalid_params("There is no such argument")
     completer = owner.complete.get(named)
-    values = [] if completer is None else await pool.in_thread(_completions, completer, typed)
+    values = [] if completer is None else await _in_time(partial(_completions, completer, typed))
     shown = values[:MOST_COMPLETIONS]
     return {"completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}}
+
+
+async def _in_time(work: Callable[[], list[str]]) -> list[str]:
+    try:
+        return await aside.ask(work)
+    except TimeoutError:
+        text = f"The completion took longer than its {aside.SECONDS:g} s."
+        raise Fault(INTERNAL_ERROR, text, data={"reason": "timeout"}) from None
 
 
 def _referenced(reference: dict[str, Any]) -> Prompt | Resource:

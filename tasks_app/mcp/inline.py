@@ -7,14 +7,10 @@ What becomes of their questions is decided by who calls.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, TypeVar
-
-from django.db import connections
 
 from tasks_app.conf import conf
 from tasks_app.domain.errors import RpcError, Stop
@@ -26,7 +22,7 @@ from tasks_app.engine.memory import MemoryJournal
 from tasks_app.engine.registry import Tool
 from tasks_app.engine.results import tool_error
 from tasks_app.engine.store_journal import answerable
-from tasks_app.mcp import background, pool
+from tasks_app.mcp import aside, background, pool
 from tasks_app.mcp.call import Call, Final, Message, ResultText
 from tasks_app.mcp.errors import INTERNAL_ERROR
 from tasks_app.mcp.notices import Notices
@@ -150,18 +146,11 @@ async def _facts(call: Call) -> Facts:
         task_id=str(new_task_id()),
         owner=_owner_names[owner_id],
         owner_id=owner_id,
+        credential_id=call.caller.credential_id,
         is_task=False,
         client_can=answerable(call.client_capabilities),
     )
 
 
 async def _in_own_thread(work: Callable[[], T]) -> T:
-    context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(_threads, partial(context.run, _with_own_connection, work))
-
-
-def _with_own_connection(work: Callable[[], T]) -> T:
-    try:
-        return work()
-    finally:
-        connections.close_all()
+    return await aside.in_threads(_threads, work)

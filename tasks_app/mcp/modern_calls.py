@@ -68,7 +68,7 @@ async def replay(
 
 async def _on_worker(this: Round, made: Wanted) -> Result:
     call, tool = this.call, made.tool
-    as_task = call.declares_tasks and (tool.task is Support.REQUIRED or calls.becomes_task(made))
+    as_task = call.declares_tasks and (tool.task is Support.REQUIRED or await calls.becomes_task(made))
     if this.state.task_id is not None:
         return _wait(this, made, this.state.task_id, as_task=as_task)
     waits = tool.ask_first if as_task else calls.may_wait(tool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -81,6 +82,16 @@ def only_echo(name: str, arguments: Mapping[str, Any]) -> bool:
     """A predicate for TASKDECK_AUGMENT."""
     assert isinstance(arguments, dict)
     return name == "echo"
+
+
+has_begun, let_go = threading.Event(), threading.Event()
+"""What `hangs` and whoever tests it tell each other."""
+
+
+def hangs(_name: str, _arguments: Mapping[str, Any]) -> bool:
+    """A predicate that does not come back until it is let go."""
+    has_begun.set()
+    return not let_go.wait(WAIT_SECONDS)
 
 
 def a_call(**values: Any) -> Call:

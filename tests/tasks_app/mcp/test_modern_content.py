@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import threading
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tasks_app.engine import prompt, resource
 from tasks_app.engine.content import content
 from tasks_app.engine.registry import registry
+from tasks_app.mcp import aside
 from tests.asgi_client import Answer, Client
 from tests.tasks_app.mcp.helpers import result_of
 
@@ -112,6 +114,29 @@ async def test_resource_that_there_is_not_is_an_error_that_names_it(client: Clie
 
     assert (answer.status, answer.error["code"]) == (400, -32602)
     assert answer.error["data"] == {"uri": uri}
+
+
+async def test_completer_that_hangs_is_told_so_in_time_and_keeps_no_other_thread(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aside, "SECONDS", 0.2)
+    let_go = threading.Event()
+
+    @prompt(complete={"word": lambda typed: [typed] if let_go.wait(20) else []})
+    def slow(word: str) -> str:
+        """Say a word."""
+        return word
+
+    params = {"ref": {"type": "ref/prompt", "name": "slow"}, "argument": {"name": "word", "value": "x"}}
+    try:
+        answers = [await client.modern("completion/complete", params) for _ in range(aside.THREADS + 1)]
+        read = await client.modern("resources/read", {"uri": "notes://welcome"})
+    finally:
+        let_go.set()
+
+    assert {answer.error["code"] for answer in answers} == {-32603}
+    assert answers[0].error["data"] == {"reason": "timeout"}
+    assert read.status == 200
 
 
 async def test_arguments_of_prompts_and_templates_are_completed(client: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -12,14 +13,18 @@ from tasks_app.domain.identity import Scope
 from tasks_app.domain.ttl import NOT_ASKED
 from tasks_app.engine.calling import poll_ms
 from tasks_app.engine.registry import registry
+from tasks_app.mcp import aside
 from tasks_app.mcp.calls import Wanted, new_task
 from tasks_app.mcp.endpoint import endpoint
 from tasks_app.mcp.negotiation import CLIENT_BYTES, CLIENT_CAPABILITIES, CLIENT_INFO
 from tasks_app.mcp.pool import in_thread
 from tests.asgi_client import Answer, Client, modern_headers, modern_message
 from tests.conftest import Person
+from tests.tasks_app.mcp import helpers
 from tests.tasks_app.mcp.conftest import TokenMaker
 from tests.tasks_app.mcp.helpers import a_call, count_tasks, ended, only_task, result_of, text_of
+from tests.tasks_app.mcp.legacy_client import Session
+from tests.tasks_app.store import life
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("modern_tools")]
 TASKS: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
@@ -170,6 +175,45 @@ async def test_predicate_decides_which_calls_become_tasks(client: Client, settin
 
     assert result_of(echoed)["resultType"] == "task"
     assert failed.error["code"] == -32050
+
+
+@pytest.mark.usefixtures("worker")
+async def test_predicate_that_hangs_holds_up_nobody_and_the_call_becomes_a_task(
+    client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """check 48: the event loop serves others meanwhile."""
+    monkeypatch.setattr(aside, "SECONDS", 0.2)
+    settings.TASKDECK_AUGMENT = "tests.tasks_app.mcp.helpers.hangs"
+    helpers.let_go.clear()
+    try:
+        hanging = asyncio.create_task(call(client, "echo", tasks=True))
+        await in_thread(helpers.has_begun.wait, 10)
+        other = await call(client, "greet", {"name": "Ana"})
+        assert not hanging.done()
+
+        assert text_of(other) == "Hello, Ana!"
+        assert result_of(await hanging)["resultType"] == "task"
+    finally:
+        helpers.let_go.set()
+    assert "did not decide about a call of echo in time" in caplog.text
+
+
+@pytest.mark.parametrize("dialect", ["modern", "legacy"])
+async def test_result_that_the_fetching_tool_gives_is_noted_with_the_token_that_fetched_it(
+    client: Client, alice: Person, dialect: str
+) -> None:
+    """check 116: the same record as for a read of the task itself."""
+    task_id = await in_thread(life.completed, alice)
+    params = {"name": "get_task_result", "arguments": {"task_id": str(task_id)}}
+
+    if dialect == "modern":
+        await client.modern("tools/call", params)
+    else:
+        await (await Session.begin(client)).request("tools/call", params)
+
+    fetched = await in_thread(life.sql, "SELECT task_id, credential_id FROM tasks_fetch")
+    credentials = await in_thread(life.sql, "SELECT id FROM tasks_credential WHERE owner_id = %(o)s", o=alice.id)
+    assert fetched == [(task_id, credentials[0][0])]
 
 
 @pytest.mark.parametrize(
