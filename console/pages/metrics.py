@@ -36,7 +36,9 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
         return HttpResponse(status=UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
     now = gauges.read()
-    return HttpResponse("".join([_tasks(now), _people(now), _chain(now), _requests()]), content_type=CONTENT_TYPE)
+    return HttpResponse(
+        "".join([_tasks(now), _people(now), _chain(now), _requests(), _denials()]), content_type=CONTENT_TYPE
+    )
 
 
 def _gauge(name: str, text: str, value: float | None) -> str:
@@ -89,3 +91,16 @@ def _requests() -> str:
             for (method, code, status), count in sorted(counters.requests().items())
         ],
     )
+
+
+def _denials() -> str:
+    denied = "Tasks that this process did not show to who asked, by what the answer does not tell; once a minute."
+    nameless = "Requests without the header Mcp-Name that this process served all the same."
+    return _counters("mcp_denials", denied, "reason", counters.denials()) + _counters(
+        "mcp_nameless", nameless, "method", counters.nameless()
+    )
+
+
+def _counters(name: str, text: str, label: str, values: Mapping[str, int]) -> str:
+    samples = [({label: key}, value) for key, value in sorted(values.items())]
+    return metric(f"taskdeck_{name}_total", "counter", text, samples)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import logging
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
 from tasks_app.conf import conf
+from tasks_app.counters import count_nameless
 from tasks_app.mcp.errors import Fault, header_mismatch
 from tasks_app.mcp.exchange import Headers
 
@@ -36,16 +35,12 @@ NAMED = {
     "tasks/cancel": "taskId",
 }
 
-tolerated: Counter[str] = Counter()
-"""How often, by method, a request came without the `Mcp-Name` that it should have."""
-
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _PLAIN = re.compile(r"[\t\x20-\x7e]*")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _SCALARS = {"string", "integer", "boolean"}
 _SHOWN_CHARACTERS = 100
-
-logger = logging.getLogger(__name__)
 
 
 def decode_value(raw: str, *, name: str) -> str:
@@ -96,7 +91,7 @@ def check_name(headers: Headers, method: str, params: Mapping[str, Any]) -> None
         return
     found, expected = single(headers, NAME), params.get(param)
     if found is None and method.startswith("tasks/") and not conf().strict_task_names:
-        tolerated[method] += 1
+        count_nameless(method)
         return
     # Without the parameter there is nothing to compare: that is for the handler to say.
     if found is None or isinstance(expected, str):
@@ -167,9 +162,10 @@ def _is_same(found: str, expected: Any) -> bool:
     if isinstance(expected, bool):
         return found == ("true" if expected else "false")
     if isinstance(expected, int | float):
+        # Python's own reading would also take underscores, other digits and blanks.
         try:
-            return Decimal(found) == Decimal(str(expected))
-        except InvalidOperation:
+            return _NUMBER.fullmatch(found) is not None and Decimal(found) == Decimal(str(expected))
+        except InvalidOperation:  # an exponent beyond all bounds
             return False
     return isinstance(expected, str) and found == expected
 

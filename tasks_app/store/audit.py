@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -16,6 +16,7 @@ from uuid import UUID
 from tasks_app.models.event import PEOPLE
 from tasks_app.store import codec
 from tasks_app.store.db import Row, row, rows
+from tasks_app.store.refusals import GRAVEST_FIRST, NOT_FOUND
 
 SLACK = timedelta(minutes=10)
 """Events of transactions that overlap may stand in another order than their times; none of ours lives so long."""
@@ -80,6 +81,8 @@ def page(wanted: Wanted, *, after: int | None = None, limit: int) -> tuple[list[
         params["after"] = after
     text = f"SELECT {_COLUMNS} FROM tasks_event e WHERE {' AND '.join(parts) or 'true'} ORDER BY e.id DESC LIMIT {int(limit) + 1}"
     found = [_entry(each) for each in rows(text, params)]
+    if wanted.scope is not None:
+        found = [_as_told(each) for each in found]
     return found[:limit], found[limit - 1].id if len(found) > limit else None
 
 
@@ -109,6 +112,14 @@ def _conditions(wanted: Wanted) -> tuple[list[str], dict[str, Any]]:
     if wanted.kind:
         parts.append(f"e.kind = '{wanted.kind}'" if _KIND.fullmatch(wanted.kind) else "false")
     return parts, dict(used.values())
+
+
+def _as_told(entry: Entry) -> Entry:
+    """An event as who was refused may see it: why a task was denied would say that there is one of somebody else."""
+    if entry.kind != REFUSED or entry.detail.get("why") not in GRAVEST_FIRST:
+        return entry
+    told = {name: value for name, value in entry.detail.items() if name != "reasons"}
+    return replace(entry, detail={**told, "why": NOT_FOUND})
 
 
 def _entry(found: Row) -> Entry:

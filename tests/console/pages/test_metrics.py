@@ -51,6 +51,19 @@ def numbers(client: Client) -> dict[str, float]:
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines}
 
 
+def test_denials_and_tolerated_requests_are_counted_by_reason_and_method(asked: Client) -> None:
+    """section 2 item 16: operators tell denials apart that clients cannot."""
+    counters.count_denials("foreign", 3)
+    counters.count_denials("expired", 1)
+    counters.count_nameless("tasks/get")
+
+    found = numbers(asked)
+
+    assert found['taskdeck_mcp_denials_total{reason="foreign"}'] == 3
+    assert found['taskdeck_mcp_denials_total{reason="expired"}'] == 1
+    assert found['taskdeck_mcp_nameless_total{method="tasks/get"}'] == 1
+
+
 def test_there_is_no_such_page_without_a_token_in_the_settings(client: Client) -> None:
     assert client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 404
 

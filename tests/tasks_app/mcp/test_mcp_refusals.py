@@ -17,6 +17,7 @@ from tasks_app.store.refusals import ledger
 from tests.asgi_client import Client
 from tests.conftest import Person
 from tests.tasks_app.mcp.conftest import TokenMaker
+from tests.tasks_app.store import life
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -55,6 +56,37 @@ async def test_anothers_task_is_recorded_for_who_asked(
     assert cancelled.detail["action"] == "tasks/cancel"
     seen, _ = await in_thread(audit.page, audit.Wanted(scope=alice.id), limit=100)
     assert {entry.kind for entry in seen} == {"token_created", "created"}
+
+
+@pytest.mark.parametrize("dialect", ["modern", "legacy"])
+async def test_reason_of_a_denial_is_on_record_for_operators_and_seen_by_neither_owner(
+    client: Client, eve_client: Client, alice: Person, eve: Person, dialect: str
+) -> None:
+    """section 2 item 16: one answer for all of them, byte for byte, and a reason of its own for each."""
+    foreign = await in_thread(life.created, alice)
+    over = await in_thread(life.created, eve, ttl_ms=1)
+    session = await eve_client.initialize()
+    answers = []
+    for method, task_id in (("tasks/get", foreign.id), ("tasks/cancel", over.id), ("tasks/get", uuid4())):
+        params = {"taskId": str(task_id)}
+        if dialect == "modern":
+            answers.append(await eve_client.modern(method, params, tasks=True))
+        else:
+            answers.append(await eve_client.legacy(method, params, session=session))
+
+    got, cancelled = await recorded()
+
+    assert len({(answer.status, answer.body) for answer in answers}) == 1
+    assert (got.detail["why"], got.detail["reasons"]) == ("foreign", {"foreign": 1, "unknown": 1})
+    assert cancelled.detail["why"] == "expired"
+    hers = (await in_thread(audit.page, audit.Wanted(scope=eve.id, kind="refused"), limit=100))[0]
+    assert [entry.detail["why"] for entry in hers] == ["not_found", "not_found"]
+    assert not any("reasons" in entry.detail for entry in hers)
+    mine = (await in_thread(audit.page, audit.Wanted(scope=alice.id, kind="refused"), limit=100))[0]
+    of_task = audit.Wanted(scope=alice.id, task_id=foreign.id, kind="refused")
+    assert (mine, (await in_thread(audit.page, of_task, limit=100))[0]) == ([], [])
+    everyones = (await in_thread(audit.page, audit.Wanted(scope=None, kind="refused"), limit=100))[0]
+    assert {entry.detail["why"] for entry in everyones} == {"foreign", "expired"}
 
 
 async def test_missing_token_is_recorded_by_address(stranger: Client) -> None:

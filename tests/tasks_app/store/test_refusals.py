@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from uuid import uuid4
+
 import pytest
 from pytest_django import Settings
 
+from tasks_app import counters, store
 from tasks_app.domain.identity import Actor, ActorKind
 from tasks_app.models import Event
 from tasks_app.store.refusals import MOST_KNOWN, MOST_TASKS, Ledger
+from tests.conftest import DatabaseClock, Person
+from tests.tasks_app.store.life import completed, created
 from tests.waiting import until
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +49,7 @@ def test_same_refusal_within_a_minute_is_one_event_with_a_count() -> None:
     assert first.detail == {
         "action": "tasks/get",
         "address": "10.0.0.1",
-        "why": "not_found",
+        "why": "unknown",
         "count": 50,
         "tasks": ["t1"],
     }
@@ -88,6 +94,45 @@ def test_forgotten_refusals_are_not_written() -> None:
     ledger.forget()
 
     assert ledger.flush() == 0
+
+
+def test_denials_are_told_apart_on_record_and_in_the_numbers(alice: Person, eve: Person, clock: DatabaseClock) -> None:
+    """section 2 item 16: another's, expired, purged and unknown; the gravest is the reason of the whole."""
+    counters.reset()
+    purged = completed(alice)
+    clock.advance(timedelta(days=2))
+    assert store.expire() == 1
+    clock.advance(timedelta(days=8))
+    assert store.purge() == 1
+    over, foreign = created(alice, ttl_ms=1000), created(eve)
+    clock.advance(timedelta(seconds=2))
+    ledger = Ledger(clock=Clock())
+    by = Actor(ActorKind.CLIENT, id=alice.id, credential=7, via="mcp")
+    asked = {"a": [over.id], "b": [purged], "c": [uuid4()], "d": [foreign.id], "e": [uuid4(), over.id, foreign.id]}
+    for action, tasks in asked.items():
+        for task_id in tasks:
+            ledger.note(action, by=by, owner_id=alice.id, why="not_found", task=str(task_id))
+    ledger.note("c", by=by, owner_id=alice.id, why="not_found")
+
+    ledger.flush()
+
+    details = {event.detail["action"]: event.detail for event in Event.objects.filter(kind="refused")}
+    whys = {action: detail["why"] for action, detail in details.items()}
+    assert whys == {"a": "expired", "b": "expired", "c": "unknown", "d": "foreign", "e": "foreign"}
+    assert details["e"]["reasons"] == {"foreign": 1, "expired": 1, "unknown": 1}
+    assert "reasons" not in details["c"]
+    assert counters.denials() == {"expired": 3, "unknown": 3, "foreign": 2}
+
+
+def test_denials_beyond_those_that_are_remembered_are_counted_all_the_same(alice: Person) -> None:
+    counters.reset()
+    ledger = Ledger(clock=Clock())
+    for _ in range(MOST_TASKS + 3):
+        ledger.note("tasks/get", by=client(7), owner_id=alice.id, why="not_found", task=str(uuid4()))
+
+    ledger.flush()
+
+    assert counters.denials() == {"unknown": MOST_TASKS, "other": 3}
 
 
 @pytest.mark.django_db(transaction=True)
