@@ -17,6 +17,7 @@ from tasks_app.domain.polling import poll_interval_ms
 from tasks_app.domain.questions import AnswerAction, Audience, QuestionKind
 from tasks_app.domain.status import Status
 from tasks_app.engine.registry import Support, Tool
+from tasks_app.engine.results import error_text
 from tasks_app.store.questions import Answer
 from tasks_app.store.rows import QuestionView, Snapshot
 
@@ -28,6 +29,10 @@ PROGRESS = "taskdeck/progress"
 AWAITS_APPROVAL = "Waiting for an operator's approval"
 VERSION = "0.1.0"
 MESSAGES = {Outcome.CANCELLED: "The task was cancelled.", Outcome.EXPIRED: "The task expired before it ended."}
+TOOL_FAILED = "The tool reported an error."
+# Why a tool failed is read out of its result only where that is small, and told in a line or two.
+READ_BYTES = 64 * 1024
+WHY_CHARACTERS = 500
 
 _METHODS = {
     QuestionKind.FORM: "elicitation/create",
@@ -59,7 +64,7 @@ def legacy_task(task: Snapshot, *, asks_client: bool = True, now: datetime | Non
     return {
         "taskId": str(task.id),
         "status": shown_status(task, Dialect.LEGACY, asks_client=asks_client),
-        **_message(task, asks_client=asks_client),
+        **_legacy_message(task, asks_client=asks_client),
         "createdAt": moment(task.created_at),
         "lastUpdatedAt": moment(task.updated_at),
         "ttl": _lifetime_ms(task),
@@ -226,10 +231,23 @@ def modern_tool(tool: Tool) -> dict[str, Any]:
 def _message(task: Snapshot, *, asks_client: bool) -> dict[str, str]:
     if task.status is Status.INPUT_REQUIRED and not asks_client:
         return {"statusMessage": AWAITS_APPROVAL}
-    text = task.status_message or (MESSAGES.get(task.outcome, "") if task.outcome else "")
-    if not text and task.status is Status.FAILED and task.error:
-        text = json.loads(task.error).get("message", "")
+    text = _why(task) or task.status_message
     return {"statusMessage": text} if text else {}
+
+
+def _why(task: Snapshot) -> str:
+    """Why a task has no result; how far it had come is no longer of interest then."""
+    if task.status is Status.FAILED and task.error:
+        return str(json.loads(task.error).get("message", ""))
+    return MESSAGES.get(task.outcome, "") if task.outcome else ""
+
+
+def _legacy_message(task: Snapshot, *, asks_client: bool) -> dict[str, str]:
+    """The same for 2025-11-25, where a tool error is a failure too and has to say why."""
+    if task.outcome is not Outcome.TOOL_ERROR:
+        return _message(task, asks_client=asks_client)
+    said = error_text(json.loads(task.result)) if task.result and len(task.result) <= READ_BYTES else ""
+    return {"statusMessage": said[:WHY_CHARACTERS] or TOOL_FAILED}
 
 
 def _lifetime_ms(task: Snapshot) -> int:

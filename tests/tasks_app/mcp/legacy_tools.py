@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Any
 
-from tasks_app.engine import Context, tool
+from tasks_app.engine import Context, ToolError, tool
 
 LOOK_SECONDS = 0.01
 LONGEST_SECONDS = 20.0
@@ -69,3 +69,10 @@ def waits_here(ctx: Context) -> str:
     ctx.log("waiting")
     _wait(ctx)
     return "through"
+
+
+@tool(retries=0)
+def fails_half_way(ctx: Context) -> str:
+    """Fail with many words, after it told how far it is."""
+    ctx.progress(1, 2, "half way")
+    raise ToolError("x" * 5_000)

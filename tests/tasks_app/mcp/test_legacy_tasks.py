@@ -68,6 +68,18 @@ async def test_result_of_a_failed_tool_is_a_result(session: Session) -> None:
 
 
 @pytest.mark.usefixtures("worker")
+@pytest.mark.parametrize(("tool", "why"), [("fail_softly", "this went wrong"), ("fails_half_way", "x" * 500)])
+async def test_failed_task_says_why_and_not_how_far_it_had_come(session: Session, tool: str, why: str) -> None:
+    task = await session.make(tool)
+
+    shown = await session.ended(task["taskId"])
+    [listed] = (await session.result("tasks/list"))["tasks"]
+
+    assert (shown["status"], shown["statusMessage"]) == ("failed", why)
+    assert (listed["status"], listed["statusMessage"]) == ("failed", "The tool reported an error.")
+
+
+@pytest.mark.usefixtures("worker")
 async def test_protocol_error_of_a_tool_is_the_error_of_its_result(session: Session) -> None:
     task = await session.make("fail_hard")
     await session.ended(task["taskId"])
