@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from tasks_app.client.transport import CLIENT_INFO, Transport
 
 VERSION = "2026-07-28"
 TASKS = "io.modelcontextprotocol/tasks"
+DEFAULT_POLL_SECONDS = 2.0
+"""How long `wait` waits between two looks at a task when the server does not say."""
 NAMED = {"tools/call": "name", "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
 
 
@@ -43,6 +46,14 @@ class Client:
         """How a task stands, with its outcome or with what it asks."""
         return self.request("tasks/get", {"taskId": task_id})
 
+    def wait(self, task_id: str, *, sleep: Callable[[float], object] = time.sleep) -> dict[str, Any]:
+        """The task once it has ended or asks something, looked at as often as the server asks for."""
+        while True:
+            shown = self.get_task(task_id)
+            if shown["status"] != "working":
+                return shown
+            sleep(poll_seconds(shown))
+
     def answer(self, task_id: str, responses: Mapping[str, Any]) -> dict[str, Any]:
         """Answer what a task asks, by the key of each question."""
         return self.request("tasks/update", {"taskId": task_id, "inputResponses": dict(responses)})
@@ -58,6 +69,12 @@ class Client:
             headers["Mcp-Name"] = str(params[NAMED[method]])
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": _meta()}}
         return self.transport.send(message, headers=headers).result
+
+
+def poll_seconds(task: Mapping[str, Any]) -> float:
+    """When to look at a task again: what the server hints at, or every two seconds where it gives no hint."""
+    hint = task.get("pollIntervalMs")
+    return DEFAULT_POLL_SECONDS if hint is None else float(hint) / 1000
 
 
 def _meta() -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pytest_django import DjangoDbBlocker
 from tasks_app import store
 from tasks_app.client import Client, Refused, Session, Unreachable
 from tasks_app.client.demo import ASKING, FIRST, LATER, SHORT_TTL_MS, Demo
+from tasks_app.client.modern import DEFAULT_POLL_SECONDS, poll_seconds
 from tasks_app.domain.identity import Actor, OwnerKind, Scope
 from tasks_app.models import Credential, Task
 from tests.processes import free_port, start_web
@@ -69,6 +70,31 @@ def test_client_answers_what_a_task_asks(client: Client) -> None:
     client.answer(task["taskId"], {key: {"action": "accept", "content": {"go": True}}})
 
     assert client.get_task(task["taskId"])["status"] == "working"
+
+
+def test_client_waits_for_a_task_as_long_as_the_server_asks_for(client: Client) -> None:
+    """check 95: the hint of each answer is what the next look waits for."""
+    task = client.call_tool("hash_files", {"files": 2})
+    claim = store.claim_next(store.Claimant("w1"))
+    assert claim is not None
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 2:
+            store.complete(claim, result={"content": [{"type": "text", "text": "hashed"}]})
+
+    ended = client.wait(task["taskId"], sleep=sleep)
+
+    assert ended["status"] == "completed"
+    assert waits == [task["pollIntervalMs"] / 1000] * 2
+
+
+@pytest.mark.parametrize(("task", "seconds"), [({}, 2.0), ({"pollIntervalMs": 250}, 0.25), ({"pollIntervalMs": 0}, 0)])
+def test_client_has_a_default_of_its_own_where_the_server_gives_no_hint(task: dict[str, int], seconds: float) -> None:
+    """check 95."""
+    assert poll_seconds(task) == seconds
+    assert DEFAULT_POLL_SECONDS == 2.0
 
 
 def test_session_calls_a_tool_as_a_task_with_a_lifetime(endpoint: str, transactional_db: None) -> None:
