@@ -10,6 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.asgi_client import JSON_HEADERS, modern_headers, modern_message
+from tests.contracts import modern
+from tests.contracts.checking import check_json
 from tests.tasks_app.mcp.remote_client import SECONDS, Stream
 
 FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
@@ -28,6 +30,7 @@ class Modern:
         """The whole response to a request."""
         with self._sent(method, params, tasks=tasks, headers=headers) as response:
             found: dict[str, Any] = json.loads(response.read())
+        check_json(found, modern, method)
         return found
 
     def result(self, method: str, params: dict[str, Any], *, tasks: bool = True, **headers: str) -> dict[str, Any]:
@@ -64,7 +67,7 @@ class Modern:
         """What is told of these tasks, after the server has said that it listens; the client leaves with the block."""
         wanted = {"notifications": {"taskIds": list(task_ids)}}
         with self._sent("subscriptions/listen", wanted) as response:
-            messages = Stream(response).messages()
+            messages = Stream(response, asked="subscriptions/listen", contract=modern).messages()
             acknowledged = next(messages)
             assert acknowledged["params"]["notifications"]["taskIds"] == list(task_ids)
             yield messages

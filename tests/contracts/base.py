@@ -51,6 +51,16 @@ class Refusal(Strict):
     error_description: Annotated[str, Field(min_length=1)]
 
 
+class Metadata(Strict):
+    """What a client may know about our tokens (RFC 9728)."""
+
+    resource: str
+    servers: Annotated[list[str], Field(alias="authorization_servers", min_length=1)]
+    scopes: Annotated[list[str], Field(alias="scopes_supported")]
+    methods: Annotated[list[Literal["header"]], Field(alias="bearer_methods_supported")]
+    name: Annotated[str, Field(alias="resource_name")]
+
+
 class Annotations(Strict):
     """Hints on content."""
 

@@ -14,7 +14,7 @@ from tasks_app.mcp import legacy as legacy_methods
 from tasks_app.mcp import modern as modern_methods
 from tests.asgi_client import Answer
 from tests.contracts import legacy, modern
-from tests.contracts.base import ErrorResponse, Refusal
+from tests.contracts.base import ErrorResponse, Metadata, Refusal
 
 MODERN = "2026-07-28"
 EVENT_STREAM = "text/event-stream"
@@ -31,10 +31,20 @@ def check_answer(method: str, headers: Mapping[str, str], body: bytes, answer: A
     if answer.headers.get("content-type") == EVENT_STREAM:
         for message in answer.events:
             check_message(message, contract, asked)
-    elif "jsonrpc" in answer.json:
-        check_message(answer.json, contract, asked)
-    elif "error" in answer.json:
-        Refusal.model_validate(answer.json)
+    else:
+        check_json(answer.json, contract, asked)
+
+
+def check_json(value: Any, contract: ModuleType, asked: str) -> None:
+    """Raise when one JSON object is no answer that this revision's server may give to who asked so."""
+    assert isinstance(value, dict), "the endpoint answers with objects only"
+    if "jsonrpc" in value:
+        check_message(value, contract, asked)
+    elif "error" in value:
+        Refusal.model_validate(value)
+    else:
+        assert asked == "GET", f"neither a message nor a refusal: {value.keys()}"
+        Metadata.model_validate(value)
 
 
 def check_message(message: dict[str, Any], contract: ModuleType, asked: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.contracts import legacy, modern
-from tests.contracts.checking import check_message
+from tests.contracts.checking import check_json, check_message
 from tests.contracts.golden import FOLDER
 
 ASKED = {
@@ -90,6 +90,25 @@ def test_contract_breaks_with_the_least_thing(dialect: str, name: str, path: str
 
     with pytest.raises((AssertionError, ValueError, KeyError)):
         check_message(message, contract, ASKED[name])
+
+
+@pytest.mark.parametrize(("dialect", "contract"), [("legacy", legacy), ("modern", modern)])
+def test_golden_notifications_keep_the_contract_of_their_own_revision(dialect: str, contract: ModuleType) -> None:
+    told = kept(dialect)["notifications"]
+    other = legacy if contract is modern else modern
+
+    for message in told:
+        check_message(message, contract, "GET" if dialect == "legacy" else "subscriptions/listen")
+        with pytest.raises((AssertionError, ValueError)):
+            check_message(message, other, "GET")
+
+    assert [each["params"]["status"] for each in told] == ["input_required", "completed"]
+
+
+@pytest.mark.parametrize("value", [{}, {"result": {}}, {"id": 1, "result": {}}, [], None, "x"])
+def test_answer_that_is_neither_a_message_nor_a_refusal_breaks_the_contract(value: Any) -> None:
+    with pytest.raises(AssertionError):
+        check_json(value, modern, "tools/list")
 
 
 def test_server_of_2026_07_28_never_asks_on_a_stream() -> None:

@@ -55,6 +55,8 @@ def test_golden_messages_fit_the_published_schemas() -> None:
     kept = {name: json.loads((FOLDER / f"{name}.json").read_text()) for name in ("legacy", "modern")}
     cases = [case("v1", schema, kept["legacy"][name]["result"]) for name, schema in LEGACY.items()]
     cases += [case("v2", schema, kept["modern"][name]["result"]) for name, schema in MODERN.items()]
+    cases += [case("v1", "TaskStatusNotificationV1Schema", told) for told in kept["legacy"]["notifications"]]
+    cases += [case("v2", "TaskStatusNotificationV2Schema", told) for told in kept["modern"]["notifications"]]
     tools = kept["legacy"]["tools/list"]["result"]["tools"]
     cases += [case("v1", "ToolV1Schema", tool) for tool in tools]
     cases.append(case("v1", "ServerCapabilitiesV1Schema", kept["legacy"]["initialize"]["result"]["capabilities"]))
@@ -69,6 +71,8 @@ def test_published_schemas_refuse_the_other_dialect() -> None:
         case("v1", "CreateTaskResultV1Schema", kept["modern"]["created"]["result"]),
         case("v2", "CreateTaskResultV2Schema", kept["legacy"]["created"]["result"]),
         case("v2", "GetTaskResultV2Schema", kept["legacy"]["completed"]["result"]),
+        case("v1", "TaskStatusNotificationV1Schema", kept["modern"]["notifications"][0]),
+        case("v2", "TaskStatusNotificationV2Schema", kept["legacy"]["notifications"][0]),
     ]
 
     assert all(problems(crossed))

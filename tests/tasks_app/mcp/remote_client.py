@@ -1,4 +1,4 @@
-"""A client of 2025-11-25 over real sockets, for servers in processes of their own."""
+"""A client of 2025-11-25 over real sockets, for servers in processes of their own; what it reads keeps the contract."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
+from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
+
+from tests.contracts import legacy
+from tests.contracts.checking import check_json, check_message
 
 SECONDS = 20.0
 INFO = {"name": "remote", "version": "1"}
 
 
 class Stream:
-    """A stream of events as it is read."""
+    """A stream of events as it is read: the answer to this method of a revision."""
 
-    def __init__(self, response: HTTPResponse) -> None:
+    def __init__(self, response: HTTPResponse, *, asked: str, contract: ModuleType = legacy) -> None:
         self._response = response
+        self._asked = asked
+        self._contract = contract
         self.last_event = ""
 
     def messages(self) -> Iterator[dict[str, Any]]:
@@ -27,7 +33,9 @@ class Stream:
             if line.startswith("id: "):
                 self.last_event = line.removeprefix("id: ")
             if line.startswith("data: ") and line != "data: ":
-                yield json.loads(line.removeprefix("data: "))
+                message = json.loads(line.removeprefix("data: "))
+                check_message(message, self._contract, self._asked)
+                yield message
 
     def primed(self) -> str:
         """The id of the first event, once it is there."""
@@ -71,6 +79,7 @@ class Remote:
         """The response to a request that is answered with plain JSON."""
         with self._sent("POST", {"id": 1, "method": method, "params": params or {}}) as response:
             found: dict[str, Any] = json.loads(response.read())
+        check_json(found, legacy, method)
         return found
 
     def status(self, http_method: str, message: dict[str, Any] | None = None) -> int:
@@ -83,14 +92,14 @@ class Remote:
     def stream(self, method: str, params: dict[str, Any], *, id: Any = 1) -> Iterator[Stream]:  # noqa: A002
         """A request that is answered with a stream; the client goes away with the block."""
         with self._sent("POST", {"id": id, "method": method, "params": params}) as response:
-            yield Stream(response)
+            yield Stream(response, asked=method)
 
     @contextmanager
     def resumed(self, last_event: str) -> Iterator[Stream]:
         """The rest of a stream after this event."""
         with self._sent("GET", None, {"Last-Event-ID": last_event}) as response:
             assert response.status == 200, response.read()
-            yield Stream(response)
+            yield Stream(response, asked="GET")
 
     @contextmanager
     def _sent(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from tests.asgi_client import Answer, Client
 from tests.contracts.golden import expected, steady
 from tests.tasks_app.mcp.helpers import asking, ended, result_of
-from tests.tasks_app.mcp.legacy_client import RELATED, Session, asked, last_message, response
+from tests.tasks_app.mcp.legacy_client import RELATED, Session, asked, heard, last_message, response
+from tests.tasks_app.mcp.test_modern_listen import listening
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("legacy_tools", "worker")]
 YES = {"action": "accept", "content": {"confirm": True}}
@@ -28,15 +30,19 @@ async def test_conversation_of_2025_11_25_is_as_it_was_written_down(client: Clie
     session = Session(client, greeting.headers["mcp-session-id"])
     said: dict[str, Any] = {"initialize": greeting.json}
     said["tools/list"] = only((await session.request("tools/list")).json, "tools", "confirm_delete", "add", "greet")
-    created = await session.request("tools/call", {**FILE, "task": {"ttl": 600_000}})
-    said["created"] = created.json
-    task_id = created.json["result"]["task"]["taskId"]
-    await session.until(task_id, "input_required")
-    said["asking"] = (await session.request("tasks/get", {"taskId": task_id})).json
-    async with session.opened("tasks/result", {"taskId": task_id}, id=7) as waiting:
-        said["question"] = await asked(waiting)
-        await session.respond(said["question"]["id"], {**YES, "_meta": {RELATED: {"taskId": task_id}}})
-        said["result"] = await response(waiting, id=7)
+    async with session.stream() as standing:
+        await standing.until(b"\r\n\r\n")
+        created = await session.request("tools/call", {**FILE, "task": {"ttl": 600_000}})
+        said["created"] = created.json
+        task_id = created.json["result"]["task"]["taskId"]
+        await session.until(task_id, "input_required")
+        said["asking"] = (await session.request("tasks/get", {"taskId": task_id})).json
+        asking_ = await heard(standing, is_about("input_required"))
+        async with session.opened("tasks/result", {"taskId": task_id}, id=7) as waiting:
+            said["question"] = await asked(waiting)
+            await session.respond(said["question"]["id"], {**YES, "_meta": {RELATED: {"taskId": task_id}}})
+            said["result"] = await response(waiting, id=7)
+        said["notifications"] = [asking_, await heard(standing, is_about("completed"))]
     said["completed"] = (await session.request("tasks/get", {"taskId": task_id})).json
     said["list"] = (await session.request("tasks/list")).json
     said["cancel of a finished task"] = (await session.request("tasks/cancel", {"taskId": task_id})).json
@@ -51,6 +57,11 @@ async def test_conversation_of_2025_11_25_is_as_it_was_written_down(client: Clie
     found = steady(said)
 
     assert found == expected("legacy", found)
+
+
+def is_about(status: str) -> Callable[[dict[str, Any]], bool]:
+    """Whether a message tells that a task has this status."""
+    return lambda message: message.get("params", {}).get("status") == status
 
 
 async def self_contained(session: Session, tool: str) -> dict[str, Any]:
@@ -73,7 +84,10 @@ async def test_conversation_of_2026_07_28_is_as_it_was_written_down(
     [key] = await asking(client, task_id)
     said["asking"] = await get(client, task_id)
     update = {"taskId": task_id, "inputResponses": {key: YES, "unknown": {"ignored": True}}}
-    said["answered"] = (await client.modern("tasks/update", update, tasks=True)).json
+    async with listening(client, task_id, id=9) as told:
+        asking_ = await heard(told, is_about("input_required"))
+        said["answered"] = (await client.modern("tasks/update", update, tasks=True)).json
+        said["notifications"] = [asking_, await heard(told, is_about("completed"))]
     await ended(client, task_id)
     said["completed"] = await get(client, task_id)
     said["cancel of a finished task"] = (await client.modern("tasks/cancel", {"taskId": task_id}, tasks=True)).json
