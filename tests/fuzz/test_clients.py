@@ -40,8 +40,9 @@ def test_thousand_identical_creates_with_one_key_make_one_task(world: World) -> 
     made = [answer.json["result"]["taskId"] for answer in answers if "result" in answer.json]
     others = {answer.error["data"]["reason"] for answer in answers if "error" in answer.json}
     assert len(set(made)) == 1
-    # A crowd may be more than the connections of one process can serve in time, and is told so.
+    # A crowd may be more than the connections of one process can serve in time, and is told so: few, not most.
     assert others <= {"storage"}
+    assert len(made) >= CROWD // 2
     assert life.scalar(MADE_WITH_KEY, key="k-9") == 1
 
 

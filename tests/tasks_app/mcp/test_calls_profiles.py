@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from datetime import datetime
 
 import pytest
 from pytest_django import Settings
 
+from tasks_app.mcp import http
+from tasks_app.mcp.endpoint import endpoint
 from tests.asgi_client import Client
 from tests.processes import start_engine, start_worker
 from tests.tasks_app.mcp.helpers import asking, ended, result_of, text_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("modern_tools")]
+GATEWAY_SECONDS = 3.0
 
 
 @pytest.fixture
@@ -22,9 +27,29 @@ def real_worker(transactional_db: None) -> Iterator[None]:
         yield
 
 
+async def gateway(scope: http.Scope, receive: http.Receive, send: http.Send) -> None:
+    """The endpoint behind a proxy that gives up on a request after a while."""
+    async with asyncio.timeout(GATEWAY_SECONDS):
+        await endpoint(scope, receive, send)
+
+
+@pytest.mark.usefixtures("real_worker", "served")
+async def test_tool_that_takes_longer_than_any_request_may_reaches_its_end(alice_token: str) -> None:
+    """check 2: the call and every poll come back before the proxy gives up, and the tool has not ended by then."""
+    behind = Client(gateway, token=alice_token)
+    longer = {"name": "sleep", "arguments": {"seconds": 1.5 * GATEWAY_SECONDS}}
+
+    task = result_of(await behind.modern("tools/call", longer, tasks=True))
+    shown = await ended(behind, task["taskId"])
+
+    assert shown["result"]["content"][0]["text"] == "awake"
+    ran = datetime.fromisoformat(shown["lastUpdatedAt"]) - datetime.fromisoformat(shown["createdAt"])
+    assert ran.total_seconds() > GATEWAY_SECONDS
+
+
 @pytest.mark.usefixtures("real_worker")
 async def test_each_kind_of_client_gets_its_result(client: Client, settings: Settings) -> None:
-    """check 2, check 113, check 121, check 122, check 123."""
+    """check 113, check 121, check 122, check 123."""
     native = result_of(await client.modern("tools/call", {"name": "report", "arguments": {}}, tasks=True))
     assert (await ended(client, native["taskId"]))["result"]["content"][0]["text"] == "the report"
 

@@ -6,13 +6,17 @@ import logging
 import threading
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pytest_django import Settings
 
+from tasks_app.mcp.pool import in_thread
 from tests.asgi_client import Answer, Client
+from tests.conftest import Person
 from tests.tasks_app.mcp.helpers import count_tasks, only_task, result_of, text_of, until_row
 from tests.tasks_app.mcp.legacy_client import RELATED, Session, event_ids, heard, last_message, response
+from tests.tasks_app.store import life
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("legacy_tools")]
 TASK = {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"}
@@ -33,10 +37,16 @@ def kind_of(answer: Answer) -> str:
 
 @pytest.mark.parametrize(
     ("asked", "ttl"),
-    [({}, 3_600_000), ({"ttl": 60_000}, 60_000), ({"ttl": 10**15}, 86_400_000), ({"ttl": None}, 86_400_000)],
+    [
+        ({}, 3_600_000),
+        ({"ttl": 60_000}, 60_000),
+        ({"ttl": 10**15}, 86_400_000),
+        ({"ttl": 2**63}, 86_400_000),
+        ({"ttl": None}, 86_400_000),
+    ],
 )
 async def test_field_task_makes_a_task_and_is_told_its_lifetime(session: Session, asked: Any, ttl: int) -> None:
-    """check 6, check 7, traps 3, 5 and 21: the field counts, not what it holds."""
+    """check 6, check 7, check 87, check 88, check 90, traps 3, 5 and 21: the field counts, not what it holds."""
     result = result_of(await call(session, "echo", task=asked))
 
     assert result.keys() == {"task"}
@@ -44,6 +54,34 @@ async def test_field_task_makes_a_task_and_is_told_its_lifetime(session: Session
     assert result["task"]["status"] == "working"
     assert result["task"]["ttl"] == ttl
     assert result["task"]["pollInterval"] == 2000
+
+
+@pytest.mark.parametrize("asked", [86_400_001, 2**63])
+async def test_lifetime_above_the_maximum_is_refused_by_a_strict_server(
+    session: Session, settings: Settings, asked: int
+) -> None:
+    """check 88, check 90: the other setting; what fits is taken as it is."""
+    settings.TASKDECK_TTL_OVERFLOW = "reject"
+
+    error = await session.error("tools/call", {"name": "echo", "task": {"ttl": asked}})
+    fits = await session.make("echo", task={"ttl": 86_400_000})
+
+    assert (error["code"], error["data"]["reason"]) == (-32602, "invalid_ttl")
+    assert fits["ttl"] == 86_400_000
+    assert await count_tasks() == 1
+
+
+async def test_settings_of_lifetime_and_poll_interval_are_told_and_a_tool_may_have_its_own(
+    session: Session, settings: Settings
+) -> None:
+    """check 87, check 93: `echo` asks for 2 s itself."""
+    settings.TASKDECK_DEFAULT_TTL = 120
+    settings.TASKDECK_DEFAULT_POLL = 3
+
+    plain, own = await session.make("add", {"left": 1, "right": 2}), await session.make("echo")
+
+    assert (plain["ttl"], own["ttl"]) == (120_000, 120_000)
+    assert (plain["pollInterval"], own["pollInterval"]) == (3_000, 2_000)
 
 
 async def test_times_of_a_new_task_are_equal_and_in_utc(session: Session) -> None:
@@ -304,6 +342,7 @@ async def test_task_with_the_key_of_a_waiting_call_is_no_longer_hidden(session: 
 
 
 async def test_too_many_live_tasks_are_refused_with_the_reason(session: Session, settings: Settings) -> None:
+    """check 96."""
     settings.TASKDECK_LIVE_TASKS = 1
     await session.make("echo")
 
@@ -311,6 +350,22 @@ async def test_too_many_live_tasks_are_refused_with_the_reason(session: Session,
 
     assert error["code"] == -32603
     assert error["data"] == {"reason": "quota", "limit": 1}
+
+
+async def test_expired_task_is_read_listed_and_counted_no_more(
+    session: Session, settings: Settings, alice: Person
+) -> None:
+    """check 91, check 92, check 96: at once, though nobody has swept it yet."""
+    settings.TASKDECK_LIVE_TASKS = 1
+    expired = (await in_thread(life.created, alice, ttl_ms=1)).id
+
+    missing = await session.error("tasks/get", {"taskId": str(uuid4())})
+    gone = await session.error("tasks/get", {"taskId": str(expired)})
+    listed = (await session.result("tasks/list"))["tasks"]
+    new = await session.make("echo")
+
+    assert (gone, listed) == (missing, [])
+    assert [each["taskId"] for each in (await session.result("tasks/list"))["tasks"]] == [new["taskId"]]
 
 
 @pytest.mark.usefixtures("worker")

@@ -186,7 +186,7 @@ async def test_task_that_expires_while_it_is_waited_for_says_so(session: Session
 async def test_unknown_foreign_and_expired_look_the_same(
     session: Session, alice: Person, eve: Person, eve_client: Client
 ) -> None:
-    """Trap 16: byte for byte, whatever is asked."""
+    """check 92, trap 16: byte for byte, whatever is asked."""
     expired = await made(alice, ttl_ms=1)
     foreign = await made(eve)
     await in_thread(until, store.expire)

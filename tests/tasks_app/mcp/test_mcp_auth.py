@@ -10,13 +10,14 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
+from console.asgi import application
 from tasks_app import store
 from tasks_app.domain.identity import Actor, Scope
 from tasks_app.domain.outcome import Dialect
 from tasks_app.mcp import background, modern, pool
 from tasks_app.mcp.auth import require
 from tasks_app.mcp.call import Call, Methods
-from tasks_app.mcp.endpoint import endpoint
+from tasks_app.mcp.endpoint import METADATA_PATHS, endpoint
 from tasks_app.store.identity import Caller
 from tests.asgi_client import Answer, Client
 from tests.conftest import Person
@@ -254,7 +255,22 @@ async def test_use_of_a_token_is_noted_at_most_once_a_minute(client: Client, cal
     assert await pool.in_thread(_used_at, alice.id) == first
 
 
-async def test_metadata_is_told_only_with_an_issuer(settings: Settings, stranger: Client) -> None:
+@pytest.mark.parametrize("path", sorted(METADATA_PATHS))
+async def test_metadata_is_not_there_without_an_issuer(
+    served: None, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The answer is that of the pages, which know no such address: no contract of the endpoint holds for it.
+    monkeypatch.setattr(Client, "check", None)
+
+    answer = await Client(application).request("GET", path=path)
+    refused = await Client(application).modern("test/read")
+
+    assert answer.status == 404
+    assert b"authorization_servers" not in answer.body
+    assert "resource_metadata" not in _challenge(refused)
+
+
+async def test_metadata_is_told_with_an_issuer(settings: Settings, stranger: Client) -> None:
     settings.TASKDECK_ISSUER = "https://auth.example.org"
     settings.TASKDECK_AUDIENCE = "https://tasks.example.org/mcp"
 

@@ -6,9 +6,11 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
+import jwt
 import pytest
 from pytest_django import Settings
 
@@ -16,7 +18,7 @@ from tasks_app.domain.errors import NotFound, StorageUnavailable
 from tasks_app.domain.identity import Scope
 from tasks_app.domain.outcome import Dialect
 from tasks_app.mcp import http, legacy, modern
-from tasks_app.mcp.call import Call, Methods, ResultText
+from tasks_app.mcp.call import Call, Methods, ResultText, Streaming, StreamItem
 from tasks_app.mcp.endpoint import endpoint
 from tests.asgi_client import Answer, Client, Exchange, modern_headers, modern_message
 
@@ -53,7 +55,16 @@ def _table(dialect: Dialect) -> Methods:
     async def away(call: Call) -> dict[str, Any]:
         raise StorageUnavailable
 
+    @table.method("test/broken-stream", needs_session=False)
+    async def stream(call: Call) -> Streaming:
+        return Streaming(_broken())
+
     return table
+
+
+async def _broken() -> AsyncIterator[StreamItem]:
+    yield {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}
+    raise ValueError("a secret")
 
 
 async def test_request_is_answered_with_one_json_object(client: Client) -> None:
@@ -335,12 +346,30 @@ async def test_one_line_is_logged_for_each_request(client: Client, caplog: pytes
     assert re.fullmatch(r"request=r-3 owner=- method=- code=unauthorized status=401 ms=\d+\.\d", lines[2])
 
 
-async def test_token_never_reaches_the_log(client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, "tasks_app"):
-        await client.modern("test/echo")
-        await client.modern("test/crash")
+async def test_token_never_reaches_the_log(
+    client: Client, caplog: pytest.LogCaptureFixture, settings: Settings, tmp_path: Path
+) -> None:
+    """Neither a good one nor one that is refused, be it ours, another issuer's or none at all; streams included."""
+    (tmp_path / "keys.json").write_text('{"keys": []}')
+    settings.TASKDECK_ISSUER, settings.TASKDECK_AUDIENCE = "https://auth.example", "https://tasks.example/mcp"
+    settings.TASKDECK_JWKS, settings.TASKDECK_VERIFIERS = str(tmp_path / "keys.json"), ("token", "jwks")
+    claims = {"iss": "https://auth.example", "aud": "https://tasks.example/mcp", "sub": "ana", "exp": 1}
+    foreign = jwt.encode(claims, "a secret that is long enough to sign with", headers={"kid": "one"})
+    refused = ["td_refused-token", foreign, "a.b.c"]
+    with caplog.at_level(logging.DEBUG), caplog.at_level(logging.DEBUG, "tasks_app.mcp.access"):
+        for method in ("test/echo", "test/crash", "test/broken-stream"):
+            await client.modern(method)
+        statuses = [
+            (await client.modern("test/echo", headers={"authorization": f"Bearer {token}"})).status for token in refused
+        ]
+        malformed = await client.modern("test/echo", headers={"authorization": "Bearer malformed-token b"})
 
-    assert client.headers["authorization"].removeprefix("Bearer ") not in caplog.text
+    assert (statuses, malformed.status) == ([401, 401, 401], 400)
+    good = client.headers["authorization"].removeprefix("Bearer ")
+    for token in (good, *refused, foreign.rpartition(".")[2], "malformed-token"):
+        assert token not in caplog.text
+    assert "a token of the issuer was refused" in caplog.text
+    assert "test/broken-stream" in caplog.text
 
 
 async def test_credential_that_hurries_is_told_to_wait(client: Client, settings: Settings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pytest_django import Settings
 
 from tasks_app.domain.identity import Scope
 from tasks_app.domain.ttl import NOT_ASKED
+from tasks_app.engine import hints
 from tasks_app.engine.calling import poll_ms
 from tasks_app.engine.registry import registry
 from tasks_app.mcp import aside
@@ -27,6 +29,11 @@ from tests.tasks_app.mcp.legacy_client import Session
 from tests.tasks_app.store import life
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("modern_tools")]
+FAIL_AT_COMMIT = """
+CREATE FUNCTION fail_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no room on the disk'; END $$;
+CREATE CONSTRAINT TRIGGER fail_at_commit AFTER INSERT ON tasks_task DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION fail_at_commit()
+"""
 TASKS: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 
 
@@ -349,15 +356,19 @@ async def test_same_key_gives_the_result_to_a_caller_that_waits_and_the_task_to_
     assert (await only_task()).waiting is False, "its id was given away"
 
 
-async def test_quota_is_an_error_that_says_so(client: Client, settings: Settings) -> None:
+async def test_quota_is_an_error_that_says_so_until_a_place_is_free(client: Client, settings: Settings) -> None:
+    """check 96."""
     settings.TASKDECK_LIVE_TASKS = 1
 
-    await call(client, "echo", tasks=True)
+    first = result_of(await call(client, "echo", tasks=True))
     answer = await call(client, "echo", tasks=True)
+    await client.modern("tasks/cancel", {"taskId": first["taskId"]}, tasks=True)
+    after = await call(client, "echo", tasks=True)
 
     assert answer.status == 200
     assert answer.error["code"] == -32603
     assert answer.error["data"] == {"reason": "quota", "limit": 1}
+    assert result_of(after)["resultType"] == "task"
 
 
 async def test_tool_is_run_only_with_the_scope_for_it(alice: Person, make_token: TokenMaker, served: None) -> None:
@@ -396,3 +407,30 @@ async def test_task_is_stored_before_its_id_is_told(client: Client) -> None:
 
     assert (got["taskId"], got["status"], got["createdAt"]) == (created["taskId"], "working", created["createdAt"])
     assert str((await only_task()).id) == created["taskId"]
+
+
+@pytest.fixture
+async def failing_commits(served: None) -> AsyncIterator[None]:
+    """Every new task is inserted and then lost: its transaction fails at the commit, not before."""
+    await in_thread(life.sql, FAIL_AT_COMMIT)
+    yield
+    await in_thread(life.sql, "DROP FUNCTION fail_at_commit() CASCADE")
+
+
+@pytest.mark.usefixtures("failing_commits")
+@pytest.mark.parametrize("key", ["-", "order-7"])
+@pytest.mark.parametrize("tasks", [True, False])
+async def test_call_whose_commit_fails_is_an_error_without_an_id_and_without_a_hint(
+    client: Client, monkeypatch: pytest.MonkeyPatch, tasks: bool, key: str
+) -> None:
+    """check 53: alone and in a batch, as a task and while the caller waits."""
+    hinted: list[None] = []
+    monkeypatch.setattr(hints, "send", lambda: hinted.append(None))
+
+    answers = await asyncio.gather(
+        *(call(client, "echo", tasks=tasks, headers={"idempotency-key": key}) for _ in range(3))
+    )
+
+    assert {answer.error["code"] for answer in answers} == {-32603}
+    assert not any(b"taskId" in answer.body for answer in answers)
+    assert (await count_tasks(), hinted) == (0, [])
