@@ -56,6 +56,12 @@ class Ground:
         """A client of alice whose token holds every scope but this one."""
         return self.clients[f"without {scope}"]
 
+    async def enters(self, who: str) -> Client:
+        """The client of this one; for the token of a deactivated account, alice's is locked out now."""
+        if who == DEACTIVATED:
+            await in_thread(deactivate, self.account)
+        return self.clients[who]
+
     async def ask(self, who: str, dialect: Dialect, method: str, params: dict[str, Any]) -> Answer:
         """The answer that this one gets; whoever is not eve comes with alice's session."""
         if dialect is Dialect.MODERN:
@@ -146,8 +152,7 @@ async def test_nobody_without_a_token_in_force_learns_anything(
     probe = PROBES[dialect][method]
     named = await _everything(probe, mine=ground.alice, theirs=ground.eve)
     unknown = "no token" if who == "no token" else "unknown token"
-    if who == DEACTIVATED:
-        await in_thread(deactivate, ground.account)
+    await ground.enters(who)
     before = await rows()
 
     answers = [await ground.ask(who, dialect, method, probe.params(*each)) for each in named.values()]

@@ -59,7 +59,7 @@ async def test_session_of_another_is_as_unknown_as_any(ground: Ground, way: str)
 @pytest.mark.parametrize("who", OUT_OF_FORCE)
 @pytest.mark.parametrize("way", WAYS)
 async def test_session_is_no_credential(ground: Ground, way: str, who: str) -> None:
-    client = ground.clients[who]
+    client = await ground.enters(who)
     before = await rows()
 
     known = await in_session(client, way, ground.sessions["alice"])
@@ -140,10 +140,11 @@ async def _over(ground: Ground) -> object:
 async def test_answer_needs_a_token_in_force_with_its_scope(ground: Ground, who: str, status: int) -> None:
     task_id = await in_thread(life.asking, ground.alice)
     key = await in_thread(life.key, task_id)
+    client = await ground.enters(who)
     before = await rows()
 
-    known = await respond(ground.clients[who], task_id, key, session=ground.sessions["alice"])
-    unknown = await respond(ground.clients[who], uuid4(), key, session=ground.sessions["alice"])
+    known = await respond(client, task_id, key, session=ground.sessions["alice"])
+    unknown = await respond(client, uuid4(), key, session=ground.sessions["alice"])
 
     assert known.status == status
     assert seen(known) == seen(unknown)

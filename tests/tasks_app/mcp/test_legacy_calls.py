@@ -74,14 +74,15 @@ async def test_lifetime_above_the_maximum_is_refused_by_a_strict_server(
 async def test_settings_of_lifetime_and_poll_interval_are_told_and_a_tool_may_have_its_own(
     session: Session, settings: Settings
 ) -> None:
-    """check 87, check 93: `echo` asks for 2 s itself."""
+    """check 87, check 93, check 94: `echo` asks for 2 s itself, and `slow_sum` says that it takes a minute."""
     settings.TASKDECK_DEFAULT_TTL = 120
-    settings.TASKDECK_DEFAULT_POLL = 3
+    settings.TASKDECK_DEFAULT_POLL = 7
 
-    plain, own = await session.make("add", {"left": 1, "right": 2}), await session.make("echo")
+    plain = await session.make("add", {"left": 1, "right": 2})
+    own, slow = await session.make("echo"), await session.make("slow_sum")
 
     assert (plain["ttl"], own["ttl"]) == (120_000, 120_000)
-    assert (plain["pollInterval"], own["pollInterval"]) == (3_000, 2_000)
+    assert (plain["pollInterval"], own["pollInterval"], slow["pollInterval"]) == (7_000, 2_000, 3_000)
 
 
 async def test_times_of_a_new_task_are_equal_and_in_utc(session: Session) -> None:

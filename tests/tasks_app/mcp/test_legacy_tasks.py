@@ -172,6 +172,7 @@ async def test_result_of_a_cancelled_task_is_an_error(session: Session, alice: P
 
 
 async def test_task_that_expires_while_it_is_waited_for_says_so(session: Session, alice: Person) -> None:
+    """check 89: a lifetime shorter than the work ends it with a word, never silently."""
     task_id = await made(alice, ttl_ms=300)
 
     async with session.opened("tasks/result", {"taskId": task_id}) as waiting:
