@@ -84,14 +84,16 @@ def only_echo(name: str, arguments: Mapping[str, Any]) -> bool:
     return name == "echo"
 
 
-has_begun, let_go = threading.Event(), threading.Event()
+has_begun, let_go, has_ended = threading.Event(), threading.Event(), threading.Event()
 """What `hangs` and whoever tests it tell each other."""
 
 
 def hangs(_name: str, _arguments: Mapping[str, Any]) -> bool:
     """A predicate that does not come back until it is let go."""
     has_begun.set()
-    return not let_go.wait(WAIT_SECONDS)
+    let_go.wait(WAIT_SECONDS)
+    has_ended.set()
+    return False
 
 
 def a_call(**values: Any) -> Call:

@@ -191,17 +191,19 @@ async def test_predicate_that_hangs_holds_up_nobody_and_the_call_becomes_a_task(
     """check 48: the event loop serves others meanwhile."""
     monkeypatch.setattr(aside, "SECONDS", 0.2)
     settings.TASKDECK_AUGMENT = "tests.tasks_app.mcp.helpers.hangs"
-    helpers.let_go.clear()
+    for event in (helpers.has_begun, helpers.let_go, helpers.has_ended):
+        event.clear()
     try:
         hanging = asyncio.create_task(call(client, "echo", tasks=True))
         await in_thread(helpers.has_begun.wait, 10)
         other = await call(client, "greet", {"name": "Ana"})
-        assert not hanging.done()
+        made = result_of(await hanging)
 
-        assert text_of(other) == "Hello, Ana!"
-        assert result_of(await hanging)["resultType"] == "task"
+        assert not helpers.has_ended.is_set()
     finally:
         helpers.let_go.set()
+    assert text_of(other) == "Hello, Ana!"
+    assert made["resultType"] == "task"
     assert "did not decide about a call of echo in time" in caplog.text
 
 
