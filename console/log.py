@@ -39,6 +39,7 @@ ACTIONS = {
     "bulk": "Bulk action",
     "policy": "Policy changed",
     "chain_verified": "Chain verified",
+    "chain_broken": "Chain broken",
     "retired": "Log entries retired",
     "webhook_created": "Webhook created",
     "webhook_deleted": "Webhook deleted",
@@ -46,7 +47,7 @@ ACTIONS = {
     "export_finished": "Export finished",
     "refused": "Refused",
 }
-CAUTION = frozenset({"refused", "purged", "token_revoked", "held"})
+CAUTION = frozenset({"refused", "purged", "token_revoked", "held", "chain_broken"})
 """What an auditor's eye should stop at."""
 
 
@@ -95,6 +96,25 @@ def _refused(said: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _verified(said: Mapping[str, Any]) -> list[str]:
+    broken = said.get("broken_batch")
+    where = f"batch {broken}" if broken is not None else f"through event {said.get('event', 0)}"
+    return [f"from batch {said['first']}" if "first" in said else "", where, str(said.get("what", ""))]
+
+
+def _policy(said: Mapping[str, Any]) -> list[str]:
+    digest = f"sha256 {said['sha256'][:12]}…" if said.get("sha256") else ""
+    return [f"version {said.get('version', '')}", digest]
+
+
+def _retired(said: Mapping[str, Any]) -> list[str]:
+    return [
+        f"batch {said.get('batch', '')}",
+        f"{said.get('events', 0):,} events",
+        f"{said.get('records', 0):,} records",
+    ]
+
+
 def _export(said: Mapping[str, Any]) -> list[str]:
     filter_ = ", ".join(f"{name} {value}" for name, value in said.get("filter", {}).items())
     rows = f"{said['rows']:,} rows" if isinstance(said.get("rows"), int) else ""
@@ -108,6 +128,10 @@ _SAID: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "token_created": _token,
     "token_revoked": _token,
     "refused": _refused,
+    "policy": _policy,
+    "chain_verified": _verified,
+    "chain_broken": _verified,
+    "retired": _retired,
     "export": _export,
     "export_finished": _export,
 }

@@ -74,6 +74,8 @@ class ChainCheck(models.Model):
     broken = models.PositiveBigIntegerField(null=True, help_text="The first batch that is not what was sealed.")
     broken_row = models.BigIntegerField(null=True)
     what = models.TextField(db_default="")
+    head = models.PositiveBigIntegerField(db_default=0, help_text="The furthest batch that was ever in order.")
+    head_hash = models.BinaryField(null=True, help_text="Its hash: a chain that was cut off and grew again is another.")
 
     class Meta:
         constraints = [models.CheckConstraint(name="chain_check_is_one", condition=Q(id=1))]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tasks_app.domain.identity import Actor
-from tasks_app.store import leaves
+from tasks_app.store import leaves, policy
 from tasks_app.store.db import Row, affected, atomic, row, rows
 from tasks_app.store.events import record_event
 
@@ -49,17 +49,25 @@ _SEALS = """
 SELECT number, first_id, last_id, count, until, rows_hash, previous_hash, hash, leaves, retired_at FROM tasks_seal
  WHERE number >= %(first)s ORDER BY number LIMIT %(limit)s
 """
+# Batches retire in order, so the newest entry names the last of them.
+_RETIRED = """
+SELECT s.number FROM tasks_event e JOIN tasks_seal s ON s.number = (e.detail ->> 'batch')::bigint
+ WHERE e.kind = 'retired' AND (e.detail ->> 'first')::bigint = s.first_id AND (e.detail ->> 'last')::bigint = s.last_id
+ ORDER BY e.id DESC LIMIT 1
+"""
+_HOLDS = "SELECT number FROM tasks_seal WHERE last_id >= %(event)s ORDER BY last_id LIMIT 1"
 _BEFORE = "SELECT number, last_id, hash FROM tasks_seal WHERE number = %(number)s"
 _SINCE = "SELECT number FROM tasks_seal WHERE until >= %(since)s ORDER BY number LIMIT 1"
 _NOTE = """
-INSERT INTO tasks_chaincheck (id, cursor, verified, verified_at, broken, broken_row, what)
-VALUES (1, %(cursor)s, %(verified)s, tasks_now(), %(broken)s::bigint, %(row)s::bigint, %(what)s)
+INSERT INTO tasks_chaincheck (id, cursor, verified, verified_at, broken, broken_row, what, head, head_hash)
+VALUES (1, %(cursor)s, %(verified)s, tasks_now(), %(broken)s::bigint, %(row)s::bigint, %(what)s, %(head)s, %(head_hash)s)
 ON CONFLICT (id) DO UPDATE SET cursor = EXCLUDED.cursor, verified = EXCLUDED.verified, verified_at = EXCLUDED.verified_at,
-    broken = EXCLUDED.broken, broken_row = EXCLUDED.broken_row, what = EXCLUDED.what
+    broken = EXCLUDED.broken, broken_row = EXCLUDED.broken_row, what = EXCLUDED.what, head = EXCLUDED.head,
+    head_hash = EXCLUDED.head_hash
 """
 _STATE = """
 SELECT s.number, s.last_id, s.sealed_at, c.verified, v.last_id, c.verified_at, c.broken, c.broken_row, coalesce(c.what, ''),
-       coalesce(c.cursor, 0)
+       coalesce(c.cursor, 0), coalesce(c.head, 0), c.head_hash
   FROM (SELECT 1) one
   LEFT JOIN (SELECT number, last_id, sealed_at FROM tasks_seal ORDER BY number DESC LIMIT 1) s ON true
   LEFT JOIN tasks_chaincheck c ON c.id = 1
@@ -101,6 +109,9 @@ class ChainState:
     broken_row: int | None
     what: str
     cursor: int
+    head: int
+    """The last batch of the longest chain that was ever in order."""
+    head_hash: bytes | None
 
 
 def chain_state() -> ChainState:
@@ -157,27 +168,44 @@ def _hash(seal: dict[str, object]) -> bytes:
     return hashlib.sha256(" ".join(map(str, facts)).encode() + rows_hash + previous).digest()
 
 
-def verify(*, first: int = 1, limit: int | None = None, seconds: float | None = None) -> Verdict:
-    """Recompute the batches from this one on, at most so many or for so long, up to the first that is broken."""
+def verify(
+    *,
+    first: int = 1,
+    limit: int | None = None,
+    seconds: float | None = None,
+    watch: Callable[[int], None] | None = None,
+) -> Verdict:
+    """Recompute the batches from this one on, at most so many or for so long, up to the first that is broken.
+
+    `watch` is told each batch that is in order.
+    """
     number, event, head = row(_BEFORE, {"number": first - 1}) or (0, 0, GENESIS)
-    verdict = Verdict(number, event, bytes(head), None, is_complete=False)
     if number != first - 1:
         return Verdict(0, 0, GENESIS, Break(first - 1, None, "this batch is missing"), is_complete=True)
+    verdict = Verdict(number, event, bytes(head), None, is_complete=False)
     end = None if seconds is None else time.monotonic() + seconds
     for count, found in enumerate(_seals(first), 1):
-        broken = _check(found, verdict)
+        broken = _check(found, verdict) and _check_again(found, verdict)
         if broken is not None:
-            return Verdict(verdict.batch, verdict.event, verdict.head, broken, is_complete=True)
+            return replace(verdict, broken=broken, is_complete=True)
         verdict = Verdict(found[0], found[2], bytes(found[7]), None, is_complete=False)
+        if watch is not None:
+            watch(verdict.batch)
         if count == limit or (end is not None and time.monotonic() > end):
-            return verdict
-    return Verdict(verdict.batch, verdict.event, verdict.head, None, is_complete=True)
+            return replace(verdict, broken=_policy_break(verdict))
+    return replace(verdict, broken=_policy_break(verdict), is_complete=True)
 
 
 def _seals(first: int) -> Iterator[Row]:
     while page := rows(_SEALS, {"first": first, "limit": ROUND}):
         yield from page
         first = page[-1][0] + 1
+
+
+def _check_again(found: Row, before: Verdict) -> Break | None:
+    """The same with the batch as it is now: it may have retired since it was read."""
+    now = row(_SEALS, {"first": found[0], "limit": 1})
+    return Break(found[0], None, "this batch is missing") if now is None else _check(now, before)
 
 
 def _check(found: Row, before: Verdict) -> Break | None:
@@ -190,21 +218,40 @@ def _check(found: Row, before: Verdict) -> Break | None:
         return Break(number, None, "it does not follow the batch before it")
     if _hash(facts) != bytes(hash_):
         return Break(number, None, "the batch itself was changed")
-    return _check_rows(found, after=before.event)
+    return _check_left(found, after=before.event) if found[9] is not None else _check_rows(found, after=before.event)
+
+
+def _check_left(found: Row, *, after: int) -> Break | None:
+    """A batch that has left: the log says so, and nothing stands in its place."""
+    number, last = found[0], found[2]
+    if number > (row(_RETIRED) or (0,))[0]:
+        return Break(number, None, "its events are gone, and the log does not say that they retired")
+    present = leaves.of(after=after, until=last)
+    return None if present is None else Break(number, present.first, "an event of a batch that has left")
 
 
 def _check_rows(found: Row, *, after: int) -> Break | None:
-    number, last, rows_hash, sealed, retired_at = found[0], found[2], bytes(found[5]), bytes(found[8]), found[9]
-    present = leaves.of(after=after, until=last)
-    if retired_at is not None:
-        return None if present is None else Break(number, present.first, "an event of a batch that has left")
+    number, last, rows_hash, sealed = found[0], found[2], bytes(found[5]), bytes(found[8])
     if hashlib.sha256(sealed).digest() != rows_hash:
         return Break(number, None, "its list of events was changed")
-    now = b"" if present is None else present.leaves
-    if now == sealed:
+    if any(_leaves(after, last, form) == sealed for form in range(len(leaves.FORMS))):
         return None
-    row_id, what = leaves.difference(sealed, now)
+    row_id, what = leaves.difference(sealed, _leaves(after, last))
     return Break(number, row_id, what)
+
+
+def _leaves(after: int, last: int, form: int = 0) -> bytes:
+    present = leaves.of(after=after, until=last, form=form)
+    return b"" if present is None else present.leaves
+
+
+def _policy_break(verdict: Verdict) -> Break | None:
+    """The first version of the policy that is not what the log says was saved, by the batch of its event."""
+    wrong = policy.unproven()
+    if wrong is None:
+        return None
+    batch = None if wrong.event is None else row(_HOLDS, {"event": wrong.event})
+    return Break(batch[0] if batch else verdict.batch + 1, wrong.event, wrong.what)
 
 
 def first_since(moment: datetime) -> int | None:
@@ -217,40 +264,64 @@ def look_around() -> int:
     """Verify the next few batches of the loop's endless round, and note what was found; gives how many were in order."""
     before = chain_state()
     start = before.cursor if before.cursor < (before.sealed or 0) else 0
-    verdict = verify(first=start + 1, limit=ROUND)
-    _note(verdict, before, start=start)
+    verdict = _remembering(verify(first=start + 1, limit=ROUND), before)
+    # A round ends where it found something: the next one finds it again, or that it was mended.
+    _note(verdict, before, start=start, cursor=verdict.batch if verdict.broken is None else 0)
     return max(verdict.batch - start, 0)
 
 
-def verify_now(*, by: Actor, seconds: float | None = None) -> Verdict:
-    """Verify from the first batch on, note what was found, and write down who asked. Without a limit it verifies all."""
-    verdict = verify(seconds=seconds)
+def verify_now(
+    *, by: Actor, first: int = 1, seconds: float | None = None, watch: Callable[[int], None] | None = None
+) -> Verdict:
+    """Verify from this batch on, note what was found, and write down who asked. Without a limit it verifies all."""
+    verdict = verify(first=first, seconds=seconds, watch=watch)
     with atomic():
-        _note(verdict, chain_state(), start=0)
+        before = chain_state()
+        verdict = _remembering(verdict, before)
+        _note(verdict, before, start=first - 1, cursor=verdict.batch if first == 1 else before.cursor)
         broken = verdict.broken
         detail: dict[str, object] = {"batch": verdict.batch, "event": verdict.event}
+        if first > 1:
+            detail["first"] = first
         if broken is not None:
             detail |= {"broken_batch": broken.batch, "broken_row": broken.row, "what": broken.what}
-        record_event("chain_verified" if broken is None else "chain_broken", by=by, detail=detail)
+        if broken is not None or first == 1 or verdict.batch >= first:
+            record_event("chain_verified" if broken is None else "chain_broken", by=by, detail=detail)
     return verdict
 
 
-def _note(verdict: Verdict, before: ChainState, *, start: int) -> None:
+def _remembering(verdict: Verdict, before: ChainState) -> Verdict:
+    """The same, unless the chain no longer leads to where it once did: what is cut off leaves no trace in the rest."""
+    if verdict.broken is not None or not before.head:
+        return verdict
+    found = row(_BEFORE, {"number": before.head})
+    if found is None:
+        broken = Break((before.sealed or 0) + 1, None, "batches that were verified before are gone")
+    elif bytes(found[2]) != bytes(before.head_hash or b""):
+        broken = Break(before.head, None, "this batch is another than the one that was verified before")
+    else:
+        return verdict
+    return replace(verdict, broken=broken, is_complete=True)
+
+
+def _note(verdict: Verdict, before: ChainState, *, start: int, cursor: int) -> None:
     """Remember a look that began after batch `start`."""
     broken = verdict.broken
-    if broken is None and before.verified and verdict.is_complete and verdict.batch < before.verified:
-        broken = Break(verdict.batch + 1, None, "batches that were verified before are gone")
     # A look at other batches says nothing about the one that was broken.
     was = before.broken
     if broken is None and was is not None and not start < was <= verdict.batch:
         broken = Break(was, before.broken_row, before.what)
-    reached = verdict.batch if broken is None else min(verdict.batch, broken.batch - 1)
+    verified = before.verified or 0
+    # Nor does it say anything about those before it.
+    reached = verdict.batch if start <= verified else verified
+    is_further = broken is None and reached > before.head
     params = {
-        # A round ends where it found something: the next one finds it again, or that it was mended.
-        "cursor": verdict.batch if verdict.broken is None else 0,
-        "verified": reached if broken is not None else max(reached, before.verified or 0),
+        "cursor": cursor,
+        "verified": max(reached, verified) if broken is None else min(reached, broken.batch - 1),
         "broken": broken and broken.batch,
         "row": broken and broken.row,
         "what": broken.what if broken else "",
+        "head": reached if is_further else before.head,
+        "head_hash": verdict.head if is_further else before.head_hash,
     }
     affected(_NOTE, params)

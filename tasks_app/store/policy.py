@@ -19,7 +19,7 @@ from tasks_app.domain.identity import Actor
 from tasks_app.domain.limits import Limits
 from tasks_app.domain.policy import Policy, Rule, Terms, check_rules, diff, settings_terms
 from tasks_app.store import tally
-from tasks_app.store.db import Plan, Query, Row, actor_json, affected, atomic, row, rows, run
+from tasks_app.store.db import Plan, Query, Row, actor_json, atomic, row, rows, run
 from tasks_app.store.events import record_event
 
 MAX_AGE_SECONDS = 5.0
@@ -30,8 +30,23 @@ _COLUMNS = "version, rules::text, author, effective_from"
 _NEWEST = f"SELECT {_COLUMNS} FROM tasks_policyversion ORDER BY version DESC LIMIT 1"
 _VERSION = f"SELECT {_COLUMNS} FROM tasks_policyversion WHERE version = %(version)s"
 _PAGE = f"SELECT {_COLUMNS} FROM tasks_policyversion WHERE version < %(before)s ORDER BY version DESC LIMIT %(limit)s"
-_SAVE = """
-INSERT INTO tasks_policyversion (version, rules, author) VALUES (%(version)s, %(rules)s::jsonb, %(author)s::jsonb)
+# As JSON that the database spells the same way always.
+_DIGEST = """
+encode(sha256(convert_to(jsonb_build_array(p.version, p.rules, p.author, extract(epoch FROM p.effective_from))::text, 'UTF8')), 'hex')
+"""
+_SAVE = f"""
+INSERT INTO tasks_policyversion AS p (version, rules, author) VALUES (%(version)s, %(rules)s::jsonb, %(author)s::jsonb)
+RETURNING {_DIGEST}
+"""
+# What the sealed log says of a version, beside the version. An event leaves when its time is over, the version stays.
+_UNPROVEN = f"""
+SELECT coalesce(p.version, e.version), e.id, p.version IS NULL, e.id IS NULL
+  FROM tasks_policyversion p
+  FULL JOIN (SELECT id, (detail ->> 'version')::bigint AS version, detail ->> 'sha256' AS digest
+               FROM tasks_event WHERE kind = 'policy') e ON e.version = p.version
+ WHERE p.version IS NULL OR e.digest <> {_DIGEST}
+    OR (e.id IS NULL AND p.effective_from > coalesce((SELECT max(until) FROM tasks_seal WHERE retired_at IS NOT NULL), '-infinity'))
+ ORDER BY 1 LIMIT 1
 """
 # The first rule of the list that is about the task, as columns `r`; none at all gives nulls.
 RULE_OF_TASK = """
@@ -78,6 +93,14 @@ class DryRun:
     """Tasks that a legal hold of the policy no longer covers."""
     retired: int
     """Events that would leave the log, and do not now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unproven:
+    """A version that is not what the log says was saved: the event that says so, if there is one, and what is wrong."""
+
+    event: int | None
+    what: str
 
 
 @dataclass(slots=True)
@@ -183,12 +206,21 @@ def save(rules: Sequence[Rule], *, base: int, by: Actor) -> Policy:
         if not changes:
             raise NotAllowed("Nothing would change.")
         number = before.version + 1
-        affected(
-            _SAVE,
-            {"version": number, "rules": json.dumps([rule.as_json() for rule in checked]), "author": actor_json(by)},
-        )
-        record_event("policy", by=by, detail={"version": number, "changes": len(changes)})
+        written = json.dumps([rule.as_json() for rule in checked])
+        saved = row(_SAVE, {"version": number, "rules": written, "author": actor_json(by)})
+        assert saved is not None
+        record_event("policy", by=by, detail={"version": number, "changes": len(changes), "sha256": saved[0]})
     return newest()
+
+
+def unproven() -> Unproven | None:
+    """The first version that was changed, added or taken away without an entry in the log; None when there is none."""
+    found = row(_UNPROVEN)
+    if found is None:
+        return None
+    version, event, is_gone, is_new = found
+    how = "is gone" if is_gone else "is one that nobody saved" if is_new else "is not what was saved"
+    return Unproven(event, f"version {version} of the policy {how}")
 
 
 def rule_params(policy: Policy) -> dict[str, Any]:

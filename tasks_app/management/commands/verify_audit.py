@@ -17,7 +17,7 @@ BROKEN = 1
 
 
 class Command(BaseCommand):
-    """Only reads, but for a note of what it found; it may run beside everything else."""
+    """Only reads, but for a note and an entry of what it found; it may run beside everything else."""
 
     help = "Verify the chain over events and expiration records; exit code 1 when it does not hold."
 
@@ -29,34 +29,28 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print up to where the log is in order, with the hash there; or what is broken."""
-        first = _first(options["since"])
-        if first is None:
-            self.stdout.write("Nothing is sealed since then.")
-            return
-        verdict = self._verify(first)
+        last = chain.chain_state().sealed or 0
+        since = _first(options["since"])
+        # Nothing to look at is still a look at whether the end of the chain is where it was.
+        first = last + 1 if since is None else min(since, last + 1)
+        verdict = self._verify(first, total=last - first + 1)
         if verdict.broken is not None:
             row = "" if verdict.broken.row is None else f", event {verdict.broken.row}"
             self.stderr.write(f"Broken: batch {verdict.broken.batch}{row}: {verdict.broken.what}.")
             raise SystemExit(BROKEN)
-        if not verdict.batch:
-            self.stdout.write("Nothing is sealed yet.")
+        if verdict.batch < first:
+            self.stdout.write("Nothing is sealed yet." if options["since"] is None else "Nothing is sealed since then.")
             return
         begin = "" if first == 1 else f" from batch {first}"
         self.stdout.write(f"In order{begin} through batch {verdict.batch}, event {verdict.event}.")
         self.stdout.write(f"Head: {verdict.head.hex()}")
 
-    def _verify(self, first: int) -> Verdict:
-        """Piece by piece, so that a watcher sees how far it is; only a look at everything is noted."""
-        if first == 1 and not self.stderr.isatty():
-            return chain.verify_now(by=Actor.system(via="verify_audit"))
-        total = (chain.chain_state().sealed or first) - first + 1
-        begun = first
-        with Progress(self.stderr, "Verifying", total=total) as progress:
-            verdict = chain.verify(first=first, limit=chain.ROUND)
-            while not verdict.is_complete:
-                progress.show(verdict.batch - begun + 1)
-                verdict = chain.verify(first=verdict.batch + 1, limit=chain.ROUND)
-        return verdict
+    def _verify(self, first: int, *, total: int) -> Verdict:
+        """All of it, noted and recorded; a watcher sees how far it is."""
+        with Progress(self.stderr, "Verifying", total=max(total, 0)) as progress:
+            return chain.verify_now(
+                by=Actor.system(via="verify_audit"), first=first, watch=lambda batch: progress.show(batch - first + 1)
+            )
 
 
 def _first(since: str | None) -> int | None:

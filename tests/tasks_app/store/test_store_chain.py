@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, connections, transaction
+from django.db import connection, connections, models, transaction
 from django.db.utils import IntegrityError
 
 from tasks_app import store
 from tasks_app.domain.identity import Actor
+from tasks_app.domain.policy import Rule
 from tasks_app.models import ChainCheck, Event, Expiration, Seal
-from tasks_app.store import chain, leaves
+from tasks_app.store import chain, leaves, policy
 from tasks_app.store.chain import chain_state, look_around, seal, verify, verify_now
 from tasks_app.store.events import record_event
 from tests.conftest import DatabaseClock, Person
@@ -413,6 +415,208 @@ def test_record_belongs_to_the_seal_of_its_event(alice: Person, clock: DatabaseC
     broken = verify().broken
     assert broken is not None
     assert broken.row == Event.objects.get(kind="expired").id
+
+
+OTHER_VALUES = {
+    "UUIDField": "gen_random_uuid()",
+    "BigIntegerField": "coalesce({column}, 0) + 1",
+    "PositiveIntegerField": "{column} + 1",
+    "TextField": "{column} || 'x'",
+    "BooleanField": "NOT {column}",
+    "DateTimeField": "coalesce({column}, tasks_now()) + interval '1 microsecond'",
+    "JSONField": "jsonb_build_array({column}, 1)",
+    "BinaryField": "sha256({column})",
+}
+
+
+@pytest.mark.parametrize("field", Expiration._meta.concrete_fields, ids=lambda field: str(field.name))
+def test_no_column_of_a_record_can_be_changed_unseen(
+    alice: Person, clock: DatabaseClock, field: models.Field[object, object]
+) -> None:
+    """section 2 item 3: a new column has to be sealed as well."""
+    completed(alice)
+    clock.advance(timedelta(days=1))
+    store.expire()
+    sealed(clock)
+    untouched = verify().broken
+
+    other = OTHER_VALUES[field.get_internal_type()].format(column=field.column)
+    with rolled_back(), guards_off():
+        sql(f"UPDATE tasks_expiration SET {field.column} = {other}")
+        broken = verify().broken
+
+    assert untouched is None
+    assert broken is not None
+    assert broken.row == Event.objects.get(kind="expired").id
+
+
+def test_batch_that_was_sealed_in_an_older_form_is_still_in_order(
+    alice: Person, clock: DatabaseClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    completed(alice)
+    clock.advance(timedelta(days=1))
+    store.expire()
+    with monkeypatch.context() as patch:
+        patch.setattr(leaves, "FORMS", leaves.FORMS[1:])
+        sealed(clock)
+
+    assert verify().broken is None
+    with guards_off():
+        sql("UPDATE tasks_expiration SET tool = 'other'")
+    assert verify().broken is not None
+
+
+def test_a_batch_that_only_claims_to_have_left_is_named(clock: DatabaseClock, db: None) -> None:
+    """Whoever deletes the events of yesterday cannot pass them off as retired."""
+    for _ in range(3):
+        log("a")
+        sealed(clock)
+    with guards_off():
+        sql("DELETE FROM tasks_event WHERE id <= (SELECT last_id FROM tasks_seal WHERE number = 2) AND id >= "
+            "(SELECT first_id FROM tasks_seal WHERE number = 2)")  # fmt: skip
+        sql("UPDATE tasks_seal SET retired_at = tasks_now(), leaves = '' WHERE number = 2")
+
+    gone = "its events are gone, and the log does not say that they retired"
+    assert verify().broken == chain.Break(2, None, gone)
+    # An entry about another range does not cover it either.
+    record_event("retired", by=SYSTEM, detail={"batch": 2, "first": 0, "last": 0})
+    assert verify().broken == chain.Break(2, None, gone)
+
+
+def test_a_batch_that_retires_while_it_is_looked_at_is_in_order(
+    clock: DatabaseClock, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        log("a")
+        sealed(clock)
+    clock.advance(timedelta(days=800))
+    read = chain._seals
+
+    def meanwhile(first: int) -> Iterator[tuple[Any, ...]]:
+        found = list(read(first))
+        store.retire()
+        yield from found
+
+    monkeypatch.setattr(chain, "_seals", meanwhile)
+
+    verdict = verify()
+
+    assert (verdict.broken, verdict.batch) == (None, 2)
+    assert Seal.objects.filter(retired_at__isnull=False).count() == 1
+
+
+def test_a_chain_that_was_cut_off_is_broken_wherever_somebody_looks(clock: DatabaseClock, db: None) -> None:
+    """Also after new batches have grown in the place of those that are gone."""
+    for _ in range(3):
+        log("a")
+        sealed(clock)
+    assert say()[2] == 0
+    with guards_off():
+        sql("DELETE FROM tasks_event WHERE id >= (SELECT first_id FROM tasks_seal WHERE number = 2)")
+        sql("DELETE FROM tasks_seal WHERE number >= 2")
+
+    broken = verify_now(by=SYSTEM).broken
+    assert broken == chain.Break(2, None, "batches that were verified before are gone")
+    assert say("--since", "9")[1:] == ("Broken: batch 2: batches that were verified before are gone.\n", 1)
+    for _ in range(2):
+        log("b")
+        sealed(clock)
+    look_around()
+
+    assert (chain_state().broken, chain_state().verified) == (3, 2)
+    assert say() == ("", "Broken: batch 3: this batch is another than the one that was verified before.\n", 1)
+    assert Event.objects.filter(kind="chain_broken").count() == 3
+
+
+@pytest.mark.parametrize("is_watched", [True, False])
+def test_command_notes_and_records_its_look_also_on_a_terminal(
+    clock: DatabaseClock, db: None, is_watched: bool
+) -> None:
+    log("a")
+    sealed(clock)
+
+    call_command("verify_audit", stdout=StringIO(), stderr=Terminal(is_watched))
+
+    assert chain_state().verified == 1
+    assert Event.objects.get(kind="chain_verified").actor == {"kind": "system", "via": "verify_audit"}
+
+
+def test_look_at_the_end_does_not_vouch_for_the_beginning(clock: DatabaseClock, db: None) -> None:
+    for _ in range(3):
+        log("a")
+        sealed(clock)
+
+    out, _, code = say("--since", "3")
+
+    assert (out.splitlines()[0], code) == (f"In order from batch 3 through batch 3, event {verify().event}.", 0)
+    assert chain_state().verified == 0
+    assert Event.objects.get(kind="chain_verified").detail == {"first": 3, "batch": 3, "event": verify().event}
+
+
+def test_nothing_is_sealed_since_a_batch_that_there_is_not_yet(clock: DatabaseClock, db: None) -> None:
+    log("a")
+    sealed(clock)
+
+    assert say("--since", "7") == ("Nothing is sealed since then.\n", "", 0)
+    assert not Event.objects.filter(kind="chain_verified").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (
+            "UPDATE tasks_policyversion SET rules = '[]' WHERE version = 1",
+            "version 1 of the policy is not what was saved",
+        ),
+        (
+            "UPDATE tasks_policyversion SET author = '{}' WHERE version = 2",
+            "version 2 of the policy is not what was saved",
+        ),
+        ("DELETE FROM tasks_policyversion WHERE version = 1", "version 1 of the policy is gone"),
+        (
+            "INSERT INTO tasks_policyversion (version, rules, author) VALUES (3, '[]', '{}')",
+            "version 3 of the policy is one that nobody saved",
+        ),
+    ],
+)
+def test_versions_of_the_policy_are_what_the_log_says(clock: DatabaseClock, db: None, change: str, what: str) -> None:
+    """section 2 item 3: the rules of a version are sealed with the entry of its saving."""
+    by = Actor.system(via="test", reason="a test")
+    policy.save([Rule(tool="*", purge_after=3600)], base=0, by=by)
+    policy.save([Rule(tool="*", purge_after=7200)], base=1, by=by)
+    sealed(clock)
+    untouched = verify().broken
+
+    with guards_off():
+        sql(change)
+    look_around()
+
+    broken = verify().broken
+    assert untouched is None
+    assert broken is not None
+    assert broken.what == what
+    assert chain_state().what == what
+
+
+def test_version_whose_entry_has_retired_is_in_order(clock: DatabaseClock, db: None) -> None:
+    policy.save([Rule(tool="*", purge_after=3600)], base=0, by=Actor.system(via="test", reason="a test"))
+    sealed(clock)
+    clock.advance(timedelta(days=800))
+    assert store.retire() == 1
+
+    assert verify().broken is None
+
+
+class Terminal(StringIO):
+    """A screen, before which somebody sits or not."""
+
+    def __init__(self, is_watched: bool) -> None:
+        super().__init__()
+        self.is_watched = is_watched
+
+    def isatty(self) -> bool:
+        """Whether somebody watches."""
+        return self.is_watched
 
 
 def test_note_is_one_row(clock: DatabaseClock, db: None) -> None:

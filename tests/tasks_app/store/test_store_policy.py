@@ -249,9 +249,10 @@ def test_every_version_is_kept_with_its_author_and_is_an_event(bo: Person, clock
 
     assert (one.policy.version, one.author["reason"], one.effective_from) == (1, "case 7", now)
     assert (two.policy.rules, two.author["id"]) == ((Rule(tool="a", purge_after=60),), bo.id)
-    assert [event.detail for event in Event.objects.filter(kind="policy").order_by("id")] == [
-        {"version": 1, "changes": 1},
-        {"version": 2, "changes": 2},
+    details = list(Event.objects.filter(kind="policy").order_by("id").values_list("detail", flat=True))
+    assert [(detail["version"], detail["changes"], len(detail["sha256"])) for detail in details] == [
+        (1, 1, 64),
+        (2, 2, 64),
     ]
     found = policy.version(1)
     assert found is not None
