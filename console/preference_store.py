@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from console.preference_models import COLUMNS, Density, Preference, SavedView
+from tasks_app.domain.text import clean_text
 
 MOST_VIEWS = 50
 NAME_CHARACTERS = 60
@@ -51,12 +52,12 @@ def views_for(user: User) -> list[SavedView]:
 
 def save_view(user: User, *, name: str, query: str, sort: str, shared: bool = False) -> SavedView:
     """Save a search under a name; one's own view of that name is replaced. Raises ViewRefused."""
-    name = name.strip()[:NAME_CHARACTERS]
+    name = clean_text(name.strip(), NAME_CHARACTERS)
     if not name:
         raise ViewRefused("Give the view a name.")
     if SavedView.objects.filter(user=user).exclude(name=name).count() >= MOST_VIEWS:
         raise ViewRefused(f"You have {MOST_VIEWS} views. Delete one first.")
-    values = {"query": query.strip()[:QUERY_CHARACTERS], "sort": sort, "shared": shared}
+    values = {"query": clean_text(query.strip(), QUERY_CHARACTERS), "sort": sort, "shared": shared}
     try:
         with transaction.atomic():
             return SavedView.objects.update_or_create(user=user, name=name, defaults=values)[0]

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from console import zone
 from tasks_app.domain.status import Status
+from tasks_app.domain.text import clean_text
 from tasks_app.store.search import Filter, Flag, Span, Term, id_range
 
 KEYS = ("id", "status", "tool", "owner", "is", "created", "expires", "arg", "client")
@@ -19,6 +21,8 @@ LONGEST = 500
 
 _TOKEN = re.compile(r'(?P<minus>-?)(?:(?P<key>[a-z]+(?:\.[^\s:"]+)?):)?(?P<value>(?:"[^"]*"|[^\s"])+)')
 _AGE = re.compile(r"([<>])(\d{1,6})([smhdw])")
+_FARTHEST = timedelta(days=365_000)
+"""A distance that every calculation of the database has room for."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 FindOwners = Callable[[Sequence[str]], Mapping[str, list[int]]]
@@ -44,7 +48,7 @@ class _Parts:
 def parse(text: str, *, find_owners: FindOwners) -> Search:
     """Understand a search; names of owners are looked up by `find_owners`."""
     parts = _Parts()
-    for match in _TOKEN.finditer(text[:LONGEST]):
+    for match in _TOKEN.finditer(clean_text(text, LONGEST)):
         _take(parts, match, find_owners)
     return Search(Filter(**{name: tuple(values) for name, values in parts.values.items()}), parts.errors)  # type: ignore[arg-type]
 
@@ -165,25 +169,22 @@ def _span(text: str, *, in_the_past: bool) -> Span | None:
     """`<10m` is nearer than ten minutes, `>24h` further away, `a..b` from the one to the end of the other."""
     age = _AGE.fullmatch(text)
     if age:
-        distance = timedelta(seconds=int(age[2]) * _UNITS[age[3]])
+        distance = min(timedelta(seconds=int(age[2]) * _UNITS[age[3]]), _FARTHEST)
         edge = -distance if in_the_past else distance
         return Span(after=edge) if (age[1] == "<") == in_the_past else Span(before=edge)
     first, dots, last = text.partition("..")
     try:
-        after = _day(first) if first else None
-        end = (_day(last) if last else None) if dots else after
+        after = zone.moment(first) if first else None
+        before = (_end(last) if last else None) if dots else _end(first)
     except ValueError:
         return None
-    return Span(after, None if end is None else _end(end, last if dots else first))
+    return Span(after, before)
 
 
-def _day(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _end(moment: datetime, text: str) -> datetime:
-    return moment + timedelta(days=1) if len(text) == len("2026-11-18") else moment
+def _end(text: str) -> datetime:
+    """A day until it is over, a time as it is."""
+    moment = zone.moment(text)
+    return zone.end(moment.date()) if len(text) == len("2026-11-18") else moment
 
 
 _READERS: dict[str, Callable[[_Parts, str, Term, FindOwners], str | None]] = {

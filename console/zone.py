@@ -1,11 +1,13 @@
 """The time zone of whoever looks: kept with the account, carried in the session, in force while a page is made.
 
-The session is read for every page anyway, so a zone costs no question to the database.
+The session is read for every page anyway, so a zone costs no question to the database. A day that somebody asks for is
+the day that the page shows: it begins and ends at midnight in that zone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
 from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
@@ -20,6 +22,8 @@ from django.utils import timezone
 from console import store
 
 KEY = "time_zone"
+FIRST_DAY, LAST_DAY = date(1900, 1, 1), date(9000, 1, 1)
+"""Nothing of ours lies outside, and inside every calculation with a time has room."""
 
 
 @cache
@@ -31,6 +35,24 @@ def zones() -> tuple[str, ...]:
 def remember(request: HttpRequest, zone: str) -> None:
     """Let the session know the zone; an empty one is the server's."""
     request.session[KEY] = zone
+
+
+def begin(day: date) -> datetime:
+    """When this day begins for whoever looks."""
+    return datetime.combine(min(max(day, FIRST_DAY), LAST_DAY), time(), timezone.get_current_timezone())
+
+
+def end(day: date) -> datetime:
+    """When it is over; there are days of 23 and of 25 hours."""
+    return begin(min(day, LAST_DAY) + timedelta(days=1))
+
+
+def moment(text: str) -> datetime:
+    """A time as it is typed, in the zone of whoever looks unless it names one. Raises ValueError."""
+    found = datetime.fromisoformat(text)
+    if not FIRST_DAY <= found.date() < LAST_DAY:
+        return begin(found.date())
+    return found if found.tzinfo else found.replace(tzinfo=timezone.get_current_timezone())
 
 
 class ZoneMiddleware:

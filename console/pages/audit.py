@@ -14,8 +14,9 @@ from django.views.decorators.http import require_safe
 
 from console import log, present, records
 from console.access import Action, Principal, require
-from console.pages.expirations import RANGES, USUAL, Times, times_of
+from console.pages.expirations import LONGEST, RANGES, USUAL, Times, times_of
 from console.pages.scope import COOKIE
+from tasks_app.domain.text import clean_text
 from tasks_app.store import audit, queries, search
 
 PAGE = 100
@@ -77,7 +78,7 @@ def log_page(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 def asked_of(request: HttpRequest, principal: Principal) -> Asked:
     """The filter that an address asks for; what it does not say is the last week of everything that may be seen."""
-    given = {name: request.GET.get(name, "").strip() for name in ("task", "by", "action")}
+    given = {name: clean_text(request.GET.get(name, ""), LONGEST).strip() for name in ("task", "by", "action")}
     sees_all = principal.may(Action.AUDIT, everyone=True)
     everyone = sees_all and (request.GET.get("scope") or request.COOKIES.get(COOKIE)) != "mine"
     # A task is looked at as a whole unless a time is asked for.

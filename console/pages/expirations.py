@@ -7,7 +7,7 @@ in `console.records`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -17,10 +17,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from console import present, records
+from console import present, records, zone
 from console.access import Action, Principal, require
 from console.pages.scope import COOKIE
 from tasks_app import store
+from tasks_app.domain.text import clean_text
 from tasks_app.store import expirations, queries, search, tally
 from tasks_app.store import policy as policies
 
@@ -33,6 +34,7 @@ RANGES = {
     "all": ("All", None),
 }
 USUAL = "7d"
+LONGEST = 200
 STRIP = (
     ("", "expired", "expired"),
     ("working", "working", "while working"),
@@ -135,7 +137,7 @@ def asked_of(request: HttpRequest, principal: Principal) -> Asked:
     sees_all = principal.may(Action.VIEW, everyone=True)
     everyone = sees_all and (request.GET.get("scope") or request.COOKIES.get(COOKIE)) != "mine"
     times = times_of(request)
-    owner = request.GET.get("owner", "").strip() if everyone else ""
+    owner = clean_text(request.GET.get("owner", ""), LONGEST).strip() if everyone else ""
     owners = tuple(search.owners_named([owner])[owner]) if owner else None
     kind = request.GET.get("kind", "")
     wanted = expirations.Wanted(
@@ -143,7 +145,7 @@ def asked_of(request: HttpRequest, principal: Principal) -> Asked:
         since=times.since,
         until=times.until,
         owners=owners,
-        tool=request.GET.get("tool", "")[:200],
+        tool=clean_text(request.GET.get("tool", ""), LONGEST),
         kind=expirations.Kind(kind) if kind in set(expirations.Kind) else None,
     )
     problem = f"There is no owner “{owner}”." if owner and not owners else ""
@@ -270,18 +272,19 @@ def times_of(request: HttpRequest, *, usual: str = USUAL) -> Times:
     first, last = _day(request.GET.get("from", "")), _day(request.GET.get("to", ""))
     is_replaced = key in RANGES and "dates" in request.GET
     if (first or last) and not is_replaced:
-        return Times("", _text(first), _text(last), first, last and last + timedelta(days=1))
+        since, until = first and zone.begin(first), last and zone.end(last)
+        return Times("", _text(first), _text(last), since, until)
     known = key if key in RANGES else usual
     length = RANGES[known][1]
     return Times(known, "", "", None if length is None else queries.now() - length, None)
 
 
-def _day(text: str) -> datetime | None:
+def _day(text: str) -> date | None:
     try:
-        return datetime.combine(datetime.fromisoformat(text).date(), time(), UTC)
+        return datetime.fromisoformat(text).date()
     except ValueError:
         return None
 
 
-def _text(day: datetime | None) -> str:
-    return "" if day is None else day.date().isoformat()
+def _text(day: date | None) -> str:
+    return "" if day is None else day.isoformat()

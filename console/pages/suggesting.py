@@ -19,6 +19,7 @@ from console.pages.navigation import navigation_at
 from console.pages.scope import owner_scope
 from console.search import LONGEST, quoted
 from console.suggest import suggest
+from tasks_app.domain.text import clean_text
 from tasks_app.store import search, tally
 
 MOST_OPTIONS = 12
@@ -49,7 +50,7 @@ def suggestions(request: HttpRequest, principal: Principal) -> HttpResponse:
             return search.owners_like(part) if sees_all else ()
         return search.recent_words(key, owner_id=scope)
 
-    found = suggest(request.GET.get("q", "")[:LONGEST], find_words=find_words)
+    found = suggest(clean_text(request.GET.get("q", ""), LONGEST), find_words=find_words)
     return render(request, "parts/suggestions.html", {"suggestions": found})
 
 
