@@ -25,8 +25,10 @@ BY_POLICY = "policy"
 EXPIRED = {"code": -32603, "message": "The task expired before it ended.", "data": {"reason": "expired"}}
 
 _IS_DUE = "t.expires_at <= tasks_now() AND t.expired_at IS NULL AND NOT t.held"
-# One record a task, in the statement that marks it: sizes, digests, names and times, no payload. It reads what the task
-# asks as it was before the same statement withdraws it.
+# One record a task, in the statement that marks it: sizes, a digest, names and times, no payload. It reads what the task
+# asks as it was before the same statement withdraws it. The digest is that of arguments, result, error and variables, and
+# of the digests of each step and question after them. What a tool printed is counted only: to read it all again could
+# take longer than a statement may.
 _RECORD = """
 INSERT INTO tasks_expiration (task_id, owner_id, credential_id, tool, client, status, outcome, was_live, status_then,
     created_at, finished_at, due_at, observed_at, ttl_fixed, ttl_changes, extended_times, cancelled_by, fetched_times,
@@ -41,14 +43,25 @@ SELECT t.id, t.owner_id, t.credential_id, t.tool, t.client, t.status, t.outcome,
     coalesce(f.times, 0), f.first_at, f.last_at, f.credential_id,
     coalesce(asked.open, '[]'),
     octet_length(t.arguments) + coalesce(octet_length(t.result), 0) + coalesce(octet_length(t.error), 0)
-        + octet_length(t.variables) + t.output_bytes,
+        + octet_length(t.variables) + t.output_bytes + made.bytes + asked.bytes,
     jsonb_build_object('arguments', octet_length(t.arguments), 'result', coalesce(octet_length(t.result), 0),
-        'error', coalesce(octet_length(t.error), 0), 'variables', octet_length(t.variables), 'output', t.output_bytes),
-    sha256(convert_to(t.arguments || coalesce(t.result, '') || coalesce(t.error, ''), 'UTF8')), t.policy_version
+        'error', coalesce(octet_length(t.error), 0), 'variables', octet_length(t.variables), 'output', t.output_bytes,
+        'steps', made.bytes, 'questions', asked.bytes),
+    sha256(convert_to(t.arguments || coalesce(t.result, '') || coalesce(t.error, '') || t.variables, 'UTF8')
+        || made.digests || asked.digests), t.policy_version
   FROM ended t LEFT JOIN tasks_fetch f ON f.task_id = t.id
  CROSS JOIN LATERAL (
-    SELECT jsonb_agg(jsonb_build_object('key', q.key, 'name', q.name, 'since', q.created_at) ORDER BY q.id) AS open
-      FROM tasks_question q WHERE q.task_id = t.id AND q.state = 'open') asked
+    SELECT coalesce(sum(octet_length(s.value)), 0)::bigint AS bytes,
+           coalesce(string_agg(sha256(convert_to(s.value, 'UTF8')), '' ORDER BY s.position), '') AS digests
+      FROM tasks_step s WHERE s.task_id = t.id) made
+ CROSS JOIN LATERAL (
+    SELECT jsonb_agg(jsonb_build_object('key', q.key, 'name', q.name, 'since', q.created_at) ORDER BY q.id)
+               FILTER (WHERE q.state = 'open') AS open,
+           coalesce(sum(octet_length(said.text)), 0)::bigint AS bytes,
+           coalesce(string_agg(sha256(convert_to(said.text, 'UTF8')), '' ORDER BY q.id), '') AS digests
+      FROM tasks_question q
+     CROSS JOIN LATERAL (SELECT q.request || coalesce(q.default_answer, '') || coalesce(q.answer, '') AS text) said
+     WHERE q.task_id = t.id) asked
 """
 _EXPIRE_LIVE = f"""
 WITH {STOP_CHILDREN},

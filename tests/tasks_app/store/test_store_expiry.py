@@ -21,6 +21,8 @@ from tasks_app.store import queries
 from tests.conftest import DatabaseClock, Person
 from tests.tasks_app.store.life import (
     DONE,
+    again,
+    answer,
     ask,
     asking,
     claimed,
@@ -132,7 +134,7 @@ def test_record_of_a_live_task(alice: Person, clock: DatabaseClock) -> None:
     assert (record.observed_at, record.fetched_times, record.cancelled_by) == (now, 0, None)
     assert (record.first_fetched_at, record.unanswered, record.ttl_changes) == (None, [], [])
     assert record.payload_bytes == len(row["arguments"]) + len(row["error"]) + len("{}") + 5
-    assert bytes(record.payload_sha256) == hashlib.sha256((row["arguments"] + row["error"]).encode()).digest()
+    assert bytes(record.payload_sha256) == hashlib.sha256((row["arguments"] + row["error"] + "{}").encode()).digest()
     assert "secret" not in scalar("SELECT x::text FROM tasks_expiration x")
 
 
@@ -152,7 +154,7 @@ def test_record_of_a_finished_task(alice: Person, clock: DatabaseClock) -> None:
     assert (record.status, record.outcome, record.was_live) == ("completed", "result", False)
     assert (record.finished_at, record.due_at) == (task.finished_at, task.expires_at)
     assert (record.fetched_times, record.first_fetched_at, record.last_fetched_at) == (2, fetched_at, again_at)
-    assert bytes(record.payload_sha256) == hashlib.sha256(f"{task.arguments}{task.result}".encode()).digest()
+    assert bytes(record.payload_sha256) == hashlib.sha256(f"{task.arguments}{task.result}{{}}".encode()).digest()
     assert kinds(task.id)[-1] == "expired"
 
 
@@ -188,8 +190,36 @@ def test_record_says_what_a_task_was_when_its_time_ran_out(alice: Person, clock:
     assert record_of(working).status_then == "working"
     assert record_of(waiting).status_then == "input_required"
     assert record_of(finished).status_then == "completed"
-    assert record_of(finished).payload_sizes.keys() == {"arguments", "result", "error", "variables", "output"}
-    assert sum(record_of(finished).payload_sizes.values()) == record_of(finished).payload_bytes
+
+
+def test_record_counts_and_digests_what_the_purge_will_remove(alice: Person, clock: DatabaseClock) -> None:
+    """check 92: what was removed is known by its size, part by part, and by its digest."""
+    claim = claimed(alice, arguments={"a": 1})
+    store.save_step(claim, name="one", position=0, value={"n": 1})
+    store.save_step(claim, name="two", position=1, value="é")
+    store.set_variables(claim, {"colour": "red"})
+    store.write_output(claim, "12345")
+    store.suspend(claim, [ask("port")])
+    answer(claim.task_id, alice)
+    store.complete(again(), result=DONE)
+    row = row_of(claim.task_id)
+    [(request, given)] = sql("SELECT request, answer FROM tasks_question")
+    steps = [value.encode() for (value,) in sql("SELECT value FROM tasks_step ORDER BY position")]
+    clock.advance(1000 * HOUR)
+
+    store.expire()
+
+    record = record_of(claim.task_id)
+    assert record.payload_sizes == {
+        "arguments": len(row["arguments"]), "result": len(row["result"]), "error": 0,
+        "variables": len(row["variables"]), "output": 5, "steps": sum(map(len, steps)),
+        "questions": len(request) + len(given),
+    }  # fmt: skip
+    assert sum(record.payload_sizes.values()) == record.payload_bytes
+    whole = (row["arguments"] + row["result"] + row["variables"]).encode()
+    parts = [*steps, (request + given).encode()]
+    digests = b"".join(hashlib.sha256(part).digest() for part in parts)
+    assert bytes(record.payload_sha256) == hashlib.sha256(whole + digests).digest()
 
 
 def test_time_that_is_raised_at_the_end_is_no_extension(alice: Person, clock: DatabaseClock) -> None:
