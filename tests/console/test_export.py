@@ -225,3 +225,39 @@ def test_command_says_what_it_does_not_understand(db: None) -> None:
         call_command("export_audit", since="soon")
     with pytest.raises(CommandError, match="is no owner"):
         call_command("export_audit", owner="nobody")
+
+
+def test_command_applies_every_filter_that_its_manifest_names(
+    ana: Someone, clock: DatabaseClock, tmp_path: Path
+) -> None:
+    finish(ana, "report")
+    wanted = finish(ana, "crawl")
+    store.record_fetch(finish(ana, "crawl").id, credential_id=None)
+    clock.advance(timedelta(days=9))
+    while store.expire():
+        pass
+    file = tmp_path / "expired.jsonl"
+
+    call_command("export_audit", what="expirations", output=str(file), tool="crawl", kind="unfetched")
+
+    [line] = file.read_text().splitlines()
+    manifest = json.loads((tmp_path / "expired.jsonl.manifest.json").read_text())
+    assert json.loads(line)["task_id"] == str(wanted.id)
+    assert (manifest["rows"], manifest["filter"]) == (1, {"tool": "crawl", "kind": "unfetched"})
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"what": "expirations", "task": str(uuid.uuid4())}, "--task says nothing about --what expirations"),
+        ({"what": "purged", "action": "created"}, "--action says nothing about --what purged"),
+        ({"tool": "crawl"}, "--tool says nothing about --what audit"),
+        ({"kind": "unfetched"}, "--kind says nothing about --what audit"),
+        ({"task": "7f3a"}, "7f3a is no task id"),
+    ],
+)
+def test_command_refuses_a_filter_that_it_cannot_apply(db: None, options: dict[str, str], says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        call_command("export_audit", **options)
+
+    assert not Event.objects.filter(kind=audit.EXPORT_BEGUN).exists()

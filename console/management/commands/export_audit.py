@@ -15,8 +15,14 @@ from django.core.management.base import BaseCommand, CommandError
 from console import export
 from console.export import Export, Format, plain
 from tasks_app.domain.identity import Actor
+from tasks_app.domain.text import clean_text
 from tasks_app.management.progress import Progress
 from tasks_app.store import audit, expirations, search
+
+OF_EVENTS, OF_RECORDS = ("task", "action"), ("tool", "kind")
+FILTERS = ("since", "until", "owner", *OF_EVENTS, *OF_RECORDS)
+ANYWHERE_ELSE = {"audit": OF_RECORDS, "expirations": OF_EVENTS, "purged": OF_EVENTS}
+LONGEST = 200
 
 
 class Command(BaseCommand):
@@ -32,7 +38,10 @@ class Command(BaseCommand):
         parser.add_argument("--until", help="Before this time.")
         parser.add_argument("--owner", help="Only what belongs to this owner.")
         parser.add_argument("--task", help="Only this task (audit).")
-        parser.add_argument("--action", default="", help="Only this kind of event (audit).")
+        parser.add_argument("--action", help="Only this kind of event (audit).")
+        parser.add_argument("--tool", help="Only tasks of this tool (expirations, purged).")
+        kinds = [kind.value for kind in expirations.Kind]
+        parser.add_argument("--kind", choices=kinds, help="Only this sort of expiry (expirations, purged).")
         parser.add_argument("--output", help="The file; its manifest stands beside it. Without it: standard output.")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -61,14 +70,30 @@ def _manifest(taken: Export) -> dict[str, Any]:
 
 def _source(options: dict[str, Any]) -> export.Source:
     since, until, owner = _time(options["since"]), _time(options["until"]), _owner(options["owner"])
-    words = {name: str(options[name]) for name in ("since", "until", "owner", "task", "action") if options[name]}
-    if options["what"] != "audit":
-        wanted = expirations.Wanted(scope=owner, since=since, until=until)
-        make = export.expired if options["what"] == "expirations" else export.purged
-        return make(wanted, words=words)
-    task_id = UUID(options["task"]) if options["task"] else None
-    events = audit.Wanted(scope=owner, task_id=task_id, kind=options["action"], since=since, until=until)
-    return export.log(events, words=words)
+    what = options["what"]
+    if foreign := [name for name in ANYWHERE_ELSE[what] if options[name] is not None]:
+        raise CommandError(f"--{foreign[0]} says nothing about --what {what}.")
+    words = {name: _word(options[name]) for name in FILTERS if options[name] is not None}
+    if what == "audit":
+        kind, task_id = options["action"] or "", _uuid(options["task"])
+        events = audit.Wanted(scope=owner, task_id=task_id, kind=kind, since=since, until=until)
+        return export.log(events, words=words)
+    sort = None if options["kind"] is None else expirations.Kind(options["kind"])
+    wanted = expirations.Wanted(scope=owner, since=since, until=until, tool=options["tool"] or "", kind=sort)
+    return (export.expired if what == "expirations" else export.purged)(wanted, words=words)
+
+
+def _word(value: str) -> str:
+    return clean_text(value, LONGEST)
+
+
+def _uuid(text: str | None) -> UUID | None:
+    if text is None:
+        return None
+    try:
+        return UUID(text)
+    except ValueError:
+        raise CommandError(f"{text} is no task id.") from None
 
 
 def _time(text: str | None) -> datetime | None:
