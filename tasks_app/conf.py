@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from django.conf import settings
 from django.core.signals import setting_changed
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveFloat, PositiveInt, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
 
 from tasks_app.domain.limits import Limits
 
@@ -26,6 +26,11 @@ def split_names(value: object) -> object:
     return value
 
 
+VERIFIERS = ("token", "jwks")
+"""Those that are built in."""
+MOST_SECONDS = 100 * 365 * 86_400
+"""A hundred years: longer than anything is kept, and a time that every calculation has room for."""
+Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS, allow_inf_nan=False)]
 Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
 
 
@@ -35,15 +40,15 @@ class Conf(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     # How long things live, in seconds.
-    default_ttl: PositiveFloat = DEFAULTS.default_ttl_ms / 1000
-    max_ttl: PositiveFloat = DEFAULTS.max_ttl_ms / 1000
+    default_ttl: Seconds = DEFAULTS.default_ttl_ms / 1000
+    max_ttl: Seconds = DEFAULTS.max_ttl_ms / 1000
     ttl_overflow: Literal["clamp", "reject"] = "clamp"
-    question_ttl: PositiveFloat = DEFAULTS.question_ttl_seconds
-    max_keep: PositiveFloat = DEFAULTS.max_keep_seconds
-    minimum_retention: PositiveFloat = DEFAULTS.minimum_retention_seconds
-    purge_after: PositiveFloat = DEFAULTS.purge_after_seconds
-    record_retention: PositiveFloat = DEFAULTS.record_retention_seconds
-    default_poll: PositiveFloat = DEFAULTS.default_poll_interval_ms / 1000
+    question_ttl: Seconds = DEFAULTS.question_ttl_seconds
+    max_keep: Seconds = DEFAULTS.max_keep_seconds
+    minimum_retention: Seconds = DEFAULTS.minimum_retention_seconds
+    purge_after: Seconds = DEFAULTS.purge_after_seconds
+    record_retention: Seconds = DEFAULTS.record_retention_seconds
+    default_poll: Seconds = DEFAULTS.default_poll_interval_ms / 1000
 
     # How much an owner may hold.
     live_tasks: PositiveInt = DEFAULTS.live_tasks
@@ -65,28 +70,28 @@ class Conf(BaseModel):
     polls_burst: PositiveInt = DEFAULTS.polls_burst
 
     # How workers and the engine loop behave, in seconds.
-    lease: PositiveFloat = 30
-    heartbeat: PositiveFloat = 10
-    grace: PositiveFloat = 30
-    release_after: PositiveFloat = 10
+    lease: Seconds = 30
+    heartbeat: Seconds = 10
+    grace: Seconds = 30
+    release_after: Seconds = 10
     wake_url: str = ""
     max_losses: PositiveInt = 3
     owner_concurrency: PositiveInt | None = None
-    tick: PositiveFloat = 0.2
-    reap_every: PositiveFloat = 5
-    sweep_every: PositiveFloat = 5
-    fold_every: PositiveFloat = 1
-    seal_every: PositiveFloat = 30
-    verify_every: PositiveFloat = 60
-    refusals_every: PositiveFloat = 60
-    retire_every: PositiveFloat = 600
-    worker_beat: PositiveFloat = 2
-    worker_gone: PositiveFloat = 15
-    due_alarm: PositiveFloat = 15
+    tick: Seconds = 0.2
+    reap_every: Seconds = 5
+    sweep_every: Seconds = 5
+    fold_every: Seconds = 1
+    seal_every: Seconds = 30
+    verify_every: Seconds = 60
+    refusals_every: Seconds = 60
+    retire_every: Seconds = 600
+    worker_beat: Seconds = 2
+    worker_gone: Seconds = 15
+    due_alarm: Seconds = 15
 
     # How a client without tasks is served: how long it waits, what it gets instead of waiting, what it may not call.
-    sync_budget: PositiveFloat = DEFAULTS.sync_budget_seconds
-    round_trip: PositiveFloat = DEFAULTS.round_trip_seconds
+    sync_budget: Seconds = DEFAULTS.sync_budget_seconds
+    round_trip: Seconds = DEFAULTS.round_trip_seconds
     non_task_clients: Literal["sync", "text_handle"] = "sync"
     required_fallback: Literal["error", "sync"] = "error"
     # The dotted path of `(tool name, arguments) -> bool`: which calls of an optional tool become tasks; empty for all.

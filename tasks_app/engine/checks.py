@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core import checks
 from django.utils.module_loading import import_string
 
-from tasks_app.conf import conf
+from tasks_app.conf import VERIFIERS, conf
 from tasks_app.engine.registry import Support, registry
 
 
@@ -45,13 +45,28 @@ def check_fallback_tool(**_: Any) -> list[checks.CheckMessage]:
 def check_augment(**_: Any) -> list[checks.CheckMessage]:
     """What decides which calls become tasks must be there."""
     path = conf().augment
-    try:
-        if not path or callable(import_string(path)):
-            return []
-    except ImportError:
-        pass
+    if not path or _is_there(path):
+        return []
     hint = "Give the dotted path of a function (tool name, arguments) -> bool, or leave it out."
     return [checks.Error(f"TASKDECK_AUGMENT={path!r} names no function.", hint=hint, id="tasks.E012")]
+
+
+@checks.register("taskdeck")
+def check_verifiers(**_: Any) -> list[checks.CheckMessage]:
+    """Whoever says what a bearer token is worth must be there: without them every request would fail."""
+    hint = "Name `token`, `jwks`, or the dotted path of a verifier."
+    return [
+        checks.Error(f"TASKDECK_VERIFIERS names {name!r}, which is no verifier.", hint=hint, id="tasks.E013")
+        for name in conf().verifiers
+        if name not in VERIFIERS and not _is_there(name)
+    ]
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return callable(import_string(path))
+    except ImportError:
+        return False
 
 
 @checks.register("taskdeck", deploy=True)

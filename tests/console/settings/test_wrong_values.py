@@ -14,6 +14,10 @@ WRONG = {
     "a whole number that is none": ("TASKDECK_LIVE_TASKS", "2.5"),
     "a number that must be positive": ("TASKDECK_TICK", "0"),
     "a length of time that is none": ("TASKDECK_LEASE", "a while"),
+    "a length of time without an end": ("TASKDECK_MAX_TTL", "inf"),
+    "a lease without an end": ("TASKDECK_LEASE", "inf"),
+    "a length of time that no calendar holds": ("TASKDECK_PURGE_AFTER", "1e300"),
+    "a length of time that is no number": ("TASKDECK_RECORD_RETENTION", "nan"),
     "a switch": ("TASKDECK_BEHIND_PROXY", "maybe"),
     "a switch of the engine": ("TASKDECK_SELF_APPROVAL", "sometimes"),
     "a choice": ("TASKDECK_LOG_LEVEL", "loud"),
@@ -38,6 +42,14 @@ def test_wrong_value_is_refused_in_one_line_that_names_the_setting(manage: Manag
     assert ended.stderr.startswith("Wrong setting: ")
     assert ended.stderr.count("\n") == 1
     assert name in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["typo", "tasks_app.no_such.verifier", "tasks_app.conf.PREFIX"])
+def test_verifier_that_is_not_there_is_told_at_the_start(manage: Manage, name: str) -> None:
+    ended = manage("check", env={"TASKDECK_VERIFIERS": f"token,{name}"})
+
+    assert ended.returncode == 1
+    assert f"TASKDECK_VERIFIERS names {name!r}, which is no verifier." in ended.stderr
 
 
 def test_directory_that_is_a_file_is_refused_in_one_line(manage: Manage, tmp_path: Path) -> None:
