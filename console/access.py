@@ -17,6 +17,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from console import request_ids
 from tasks_app import store
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.identity import Actor, ActorKind
@@ -207,7 +208,6 @@ def actor_for(
     *,
     task_owner_id: int,
     reason: str | None = None,
-    request_id: str | None = None,
     as_operator: bool = False,
 ) -> Actor:
     """In what capacity somebody acts on a task: its owner or, on another's task or `as_operator`, with their role.
@@ -216,8 +216,9 @@ def actor_for(
     """
     is_own = task_owner_id == principal.owner_id
     if is_own and not as_operator:
-        return Actor(ActorKind.OWNER, id=principal.owner_id, via=VIA, reason=reason, request=request_id)
+        return Actor(ActorKind.OWNER, id=principal.owner_id, via=VIA, reason=reason, request=request_ids.current())
     kind = _capacity(principal)
+    request_id = request_ids.current()
     actor = Actor(kind, id=principal.owner_id, role=kind.value, via=VIA, reason=reason, request=request_id)
     require_reason(actor, owner_id=task_owner_id)
     return actor

@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.utils.deprecation import MiddlewareMixin
 
+from console import request_ids
 from console.access import VIA
 from tasks_app import store
 from tasks_app.domain.identity import Actor, ActorKind
@@ -41,6 +42,6 @@ def note(request: HttpRequest, *, action: str, why: str, task: str = "") -> None
     """Count a refusal of whoever sent this request."""
     user = getattr(request, "user", None)
     owner_id = store.owner_of(user) if isinstance(user, User) else None
-    by = Actor(ActorKind.OWNER, id=owner_id, via=VIA)
+    by = Actor(ActorKind.OWNER, id=owner_id, via=VIA, request=request_ids.current())
     address = request.META.get("REMOTE_ADDR", "")
     ledger.note(action, by=by, owner_id=owner_id, address=address, why=why, task=task)

@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from console import request_ids
 from console.access import VIA, Action, Principal, Role, require
 from console.snippets import snippets
 from tasks_app import store
@@ -117,7 +118,7 @@ def _problem(name: str) -> str:
 
 
 def _actor(principal: Principal) -> Actor:
-    return Actor(ActorKind.OWNER, id=principal.owner_id, via=VIA)
+    return Actor(ActorKind.OWNER, id=principal.owner_id, via=VIA, request=request_ids.current())
 
 
 def _context(request: HttpRequest, principal: Principal) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
+from console import request_ids
 from console.access import VIA, Action, Principal, require
 from tasks_app import store
 from tasks_app.domain.errors import NotFound
@@ -22,7 +23,8 @@ REASON = "Demo data removed"
 @require(Action.POLICY)
 def remove(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Cancel, expire and purge every task that a demo client made, and let it make no more until the next start."""
-    by = Actor(ActorKind.ADMIN, id=principal.owner_id, role="admin", via=VIA, reason=REASON)
+    request_id = request_ids.current()
+    by = Actor(ActorKind.ADMIN, id=principal.owner_id, role="admin", via=VIA, reason=REASON, request=request_id)
     for credential_id in credentials.demo_tokens():
         # The demo that ends may be quicker.
         with suppress(NotFound):

@@ -16,7 +16,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from console import export
+from console import export, request_ids
 from console.access import VIA, Action, Principal, require
 from console.pages import audit as audit_page
 from console.pages import expirations as expirations_page
@@ -98,7 +98,7 @@ def manifest(request: HttpRequest, principal: Principal, export_id: UUID) -> Htt
 def _respond(request: HttpRequest, principal: Principal, source: export.Source) -> HttpResponseBase:
     known = {each.value for each in export.Format}
     chosen = request.POST.get("format", "")
-    by = Actor(ActorKind.OWNER, id=principal.owner_id, via=VIA)
+    by = Actor(ActorKind.OWNER, id=principal.owner_id, via=VIA, request=request_ids.current())
     taken = export.Export(source, export.Format(chosen if chosen in known else "csv"), by, principal.owner_id)
     taken.begin()
     # Each server asks for the kind of iterator that it can send piece by piece.

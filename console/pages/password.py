@@ -12,6 +12,7 @@ from django.contrib.auth.views import PasswordChangeView
 from django.http import HttpResponse
 from django.urls import reverse_lazy
 
+from console import request_ids
 from tasks_app import store
 from tasks_app.domain.identity import Actor, ActorKind
 
@@ -32,7 +33,7 @@ class ChangePassword(PasswordChangeView):
         response = super().form_valid(form)  # type: ignore[arg-type]
         assert isinstance(self.request.user, User)
         owner_id = store.owner_of(self.request.user)
-        by = Actor(ActorKind.OWNER, id=owner_id, via="console")
+        by = Actor(ActorKind.OWNER, id=owner_id, via="console", request=request_ids.current())
         store.record_event("password_changed", by=by, owner_id=owner_id)
         messages.success(self.request, "Your password is set.")
         return response

@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django_htmx.http import HttpResponseClientRefresh
 
-from console import refusals
+from console import refusals, request_ids
 from console.throttle import Throttle
 from tasks_app import store
 from tasks_app.domain.identity import Actor, ActorKind
@@ -88,7 +88,8 @@ class SignIn(LoginView):
 def record_sign_in(user: AbstractBaseUser, *, via: str) -> None:
     """Put a sign-in on record, with the way that it took."""
     owner_id = store.owner_of(user)
-    store.record_event("signed_in", by=Actor(ActorKind.OWNER, id=owner_id, via=via), owner_id=owner_id)
+    by = Actor(ActorKind.OWNER, id=owner_id, via=via, request=request_ids.current())
+    store.record_event("signed_in", by=by, owner_id=owner_id)
 
 
 def _who(request: HttpRequest) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from console import present, records
+from console import present, records, request_ids
 from console.access import VIA, Action, Principal, actor_for, require
 from console.forms import QuestionForm, form_for
 from console.headline import headline
@@ -136,7 +136,8 @@ def hold(request: HttpRequest, principal: Principal, task_id: UUID) -> HttpRespo
         messages.error(request, "Give a reason for a legal hold.")
         return redirect("task", task_id)
     is_held = request.POST.get("held") == "1"
-    by = Actor(ActorKind.ADMIN, id=principal.owner_id, role=ActorKind.ADMIN.value, via=VIA, reason=reason)
+    role = ActorKind.ADMIN.value
+    by = Actor(ActorKind.ADMIN, id=principal.owner_id, role=role, via=VIA, reason=reason, request=request_ids.current())
     try:
         _hold(task_id, held=is_held, by=by)
     except NotFound:

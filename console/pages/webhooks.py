@@ -13,7 +13,7 @@ from django.utils.crypto import get_random_string
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from console import present, store
+from console import present, request_ids, store
 from console.access import VIA, Action, Principal, require
 from console.notice_models import DeliveryState
 from console.webhooks import address, message
@@ -94,7 +94,7 @@ def delete(request: HttpRequest, principal: Principal, webhook_id: int) -> HttpR
 
 
 def _actor(principal: Principal) -> Actor:
-    return Actor(ActorKind.ADMIN, id=principal.owner_id, role="admin", via=VIA)
+    return Actor(ActorKind.ADMIN, id=principal.owner_id, role="admin", via=VIA, request=request_ids.current())
 
 
 def _context(**extra: Any) -> dict[str, Any]:

@@ -39,6 +39,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "console.request_ids.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "console.static_files.StaticFiles",
     "csp.middleware.CSPMiddleware",

@@ -178,9 +178,9 @@ def test_guard_tells_which_action_it_guards() -> None:
 
 
 def test_actor_on_ones_own_task_is_the_owner_and_needs_no_reason() -> None:
-    actor = actor_for(holding(OPERATOR, owner_id=7), task_owner_id=7, request_id="r1")
+    actor = actor_for(holding(OPERATOR, owner_id=7), task_owner_id=7)
 
-    assert (actor.kind, actor.id, actor.via, actor.request) == (ActorKind.OWNER, 7, "console", "r1")
+    assert (actor.kind, actor.id, actor.via, actor.request) == (ActorKind.OWNER, 7, "console", None)
 
 
 @pytest.mark.parametrize(
