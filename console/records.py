@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.utils import timezone
+
 from console import present
 from tasks_app.domain.outcome import Outcome
 from tasks_app.domain.policy import Policy, Terms
@@ -50,6 +52,7 @@ class Fact:
     value: str
     notes: tuple[str, ...] = ()
     is_code: bool = False
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,10 @@ class Line:
     is_flagged: bool
     extended: str
     purge: str
+    is_held: bool
+    """Held by a person, or by the policy in force."""
+    policy_version: int
+    """The version that decides when it is purged: the one in force, not the one that it was created under."""
     facts: tuple[Fact, ...]
 
 
@@ -71,7 +78,7 @@ def lines(records: Sequence[Record], *, policy: Policy) -> list[Line]:
     """Rows for these records, with the names that they need in two statements; the policy in force says until when."""
     names = names_for((_actors(each) for each in records), owners={each.owner_id for each in records},
                       tokens=_tokens(records))  # fmt: skip
-    return [_line(each, names, policy.terms(each.tool, each.owner_id)) for each in records]
+    return [_line(each, names, policy.terms(each.tool, each.owner_id), policy.version) for each in records]
 
 
 def names_for(
@@ -121,7 +128,7 @@ def _tokens(records: Sequence[Record]) -> set[int]:
     return {key for each in records for key in (each.credential_id, each.fetched_by) if key is not None}
 
 
-def _line(record: Record, names: Names, terms: Terms) -> Line:
+def _line(record: Record, names: Names, terms: Terms, version: int) -> Line:
     result, is_flagged = _result(record)
     return Line(
         record,
@@ -132,6 +139,8 @@ def _line(record: Record, names: Names, terms: Terms) -> Line:
         is_flagged=is_flagged,
         extended=_extended(record, names),
         purge=_purge(record, terms),
+        is_held=record.is_kept and (record.held or terms.hold),
+        policy_version=version,
         facts=tuple(_facts(record, names, terms)),
     )
 
@@ -179,23 +188,27 @@ def purge_at(record: Record, terms: Terms) -> datetime:
 def _purge(record: Record, terms: Terms) -> str:
     if record.purged_at is not None or not record.is_kept:
         return "Purged"
-    return "On hold" if record.held or terms.hold else f"{purge_at(record, terms):%-d %b}"
+    return "On hold" if record.held or terms.hold else f"{timezone.localtime(purge_at(record, terms)):%-d %b}"
 
 
 def _facts(record: Record, names: Names, terms: Terms) -> Iterable[Fact]:
     late = (record.observed_at - record.due_at).total_seconds()
-    yield Fact("Due", moment(record.due_at))
-    yield Fact("Observed", moment(record.observed_at), (_late(late),))
+    yield _moment("Due", record.due_at)
+    yield _moment("Observed", record.observed_at, _late(late))
     yield Fact("TTL history", _set_by(record), tuple(_change(each, names, record) for each in record.ttl_changes))
     yield Fact("Then", present.chip(status_then(record)).word, (f"ended as {record.status}, outcome {record.outcome}",))
-    yield Fact("Created", moment(record.created_at), (_made_by(record, names),))
-    yield Fact("Ended", moment(record.finished_at))
+    yield _moment("Created", record.created_at, _made_by(record, names))
+    yield _moment("Ended", record.finished_at)
     yield _fetched(record, names)
     yield _questions(record)
     yield _cancelled(record, names)
     yield Fact("Payload", present.size(record.payload_bytes), (_sizes(record), _kept(record, terms)))
-    yield Fact("SHA-256", record.payload_sha256.hex(), is_code=True)
+    yield Fact("SHA-256", record.payload_sha256.hex(), (_covered(record),), is_code=True)
     yield Fact("Policy", f"version {record.policy_version}")
+
+
+def _moment(label: str, at: datetime, *notes: str) -> Fact:
+    return Fact(label, moment(at), notes, at=at)
 
 
 def _late(seconds: float) -> str:
@@ -213,7 +226,7 @@ def _change(change: Mapping[str, Any], names: Names, record: Record) -> str:
         datetime.fromisoformat(change["to"]),
     )
     sign, size = ("+", after - before) if after >= before else ("-", before - after)
-    at = f"{datetime.fromisoformat(change['at']).astimezone(UTC):%-d %b %H:%M}"
+    at = f"{datetime.fromisoformat(change['at']).astimezone(UTC):%-d %b %H:%M} UTC"
     reason = f": “{by['reason']}”" if by.get("reason") else ""
     why = WHY.get(str(change.get("why")), "")
     return f"{sign}{period(size)} by {who(by, names, owner_id=record.owner_id)}{' ' + why if why else ''}, {at}{reason}"
@@ -231,7 +244,7 @@ def _fetched(record: Record, names: Names) -> Fact:
     notes = [f"by {by}" if by else "", f"{record.fetched_times}{TIMES}"]
     if record.last_fetched_at is not None and record.fetched_times > 1:
         notes.append(f"last {moment(record.last_fetched_at)}")
-    return Fact("First fetch", moment(record.first_fetched_at), (", ".join(note for note in notes if note),))
+    return _moment("First fetch", record.first_fetched_at, ", ".join(note for note in notes if note))
 
 
 def _questions(record: Record) -> Fact:
@@ -254,6 +267,12 @@ def _cancelled(record: Record, names: Names) -> Fact:
 
 def _sizes(record: Record) -> str:
     return ", ".join(f"{name} {present.size(count)}" for name, count in record.payload_sizes.items() if count)
+
+
+def _covered(record: Record) -> str:
+    """What the digest is of; records of an older kind do not count steps, and their digest covers less."""
+    is_whole = "steps" in record.payload_sizes
+    return "of all of it but the output" if is_whole else "of arguments, result and error"
 
 
 def _kept(record: Record, terms: Terms) -> str:

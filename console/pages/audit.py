@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -10,6 +11,7 @@ from uuid import UUID
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from console import log, present, records
@@ -82,7 +84,8 @@ def asked_of(request: HttpRequest, principal: Principal) -> Asked:
     sees_all = principal.may(Action.AUDIT, everyone=True)
     everyone = sees_all and (request.GET.get("scope") or request.COOKIES.get(COOKIE)) != "mine"
     # A task is looked at as a whole unless a time is asked for.
-    times = times_of(request, usual="all" if given["task"] else USUAL)
+    with timezone.override(UTC):  # the log is in UTC, whoever reads it, and so are its days
+        times = times_of(request, usual="all" if given["task"] else USUAL)
     task_id, people = _uuid(given["task"]), _people(given["by"])
     wanted = audit.Wanted(
         scope=None if everyone else principal.owner_id,

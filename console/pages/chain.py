@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from console import request_ids
 from console.access import VIA, Action, Principal, Role, principal_of, require
 from tasks_app.domain.identity import Actor, ActorKind
 from tasks_app.store import chain
@@ -39,9 +40,8 @@ def verify_chain(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Verify from the first batch on, and say how far it is in order; then back to the page that asked."""
     # Nobody but an auditor or an admin comes here, and the log knows no actor of the kind auditor.
     role = Role.ADMIN if Role.ADMIN in principal.roles else Role.AUDITOR
-    by = Actor(
-        ActorKind.ADMIN if role is Role.ADMIN else ActorKind.OWNER, id=principal.owner_id, role=role.value, via=VIA
-    )
+    kind = ActorKind.ADMIN if role is Role.ADMIN else ActorKind.OWNER
+    by = Actor(kind, id=principal.owner_id, role=role.value, via=VIA, request=request_ids.current())
     verdict = chain.verify_now(by=by, seconds=SECONDS)
     if verdict.broken is not None:
         messages.error(request, f"The chain is broken: batch {verdict.broken.batch}, {verdict.broken.what}.")
@@ -58,5 +58,7 @@ def verify_chain(request: HttpRequest, principal: Principal) -> HttpResponse:
 def _back(request: HttpRequest) -> str:
     """The page that asked, if it is one of ours."""
     here = urlsplit(request.META.get("HTTP_REFERER", ""))
-    is_ours = here.netloc == request.get_host() and here.path.startswith("/expirations/")
-    return here.path if is_ours else reverse("policy")
+    pages = (reverse("expirations"), reverse("audit"))
+    if here.netloc != request.get_host() or not here.path.startswith(pages):
+        return reverse("policy")
+    return f"{here.path}?{here.query}" if here.query else str(here.path)

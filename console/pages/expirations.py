@@ -170,9 +170,10 @@ def _page(request: HttpRequest, principal: Principal, asked: Asked, tab: str, co
     frame = {
         "tab": tab,
         "asked": asked,
-        "tools": sorted(tally.counts_by_tool(asked.wanted.scope)),
+        "tools": _tools(asked, tab),
         "ranges": {key: name for key, (name, _) in RANGES.items()},
         "sees_all": principal.may(Action.VIEW, everyone=True),
+        "policy_version": policies.current().version,
         "everyone": asked.everyone,
         "live_scope": "all" if asked.everyone else "mine",
         "query": urlencode({k: v for k, v in values.items() if k not in {"scope", "after", "open"}} | {"": ""})[:-1],
@@ -186,6 +187,13 @@ def _page(request: HttpRequest, principal: Principal, asked: Asked, tab: str, co
         "export_url": "export/" + _link(request, after="", open=""),
     }
     return render(request, "expirations.html", frame | context)
+
+
+def _tools(asked: Asked, tab: str) -> list[str]:
+    """What the filter offers: the tools of what the tab lists, and the one that is chosen."""
+    scope = asked.wanted.scope
+    known = tally.counts_by_tool(scope) if tab == "upcoming" else expirations.tools(scope)
+    return sorted({*known, *([asked.wanted.tool] if asked.wanted.tool else [])})
 
 
 def _lines(found: tuple[expirations.Record, ...]) -> list[records.Line]:
@@ -220,13 +228,18 @@ def _number(
     request: HttpRequest, asked: Asked, kind: str, field: str, label: str, *, summary: expirations.Summary
 ) -> dict[str, Any]:
     chosen = asked.wanted.kind.value if asked.wanted.kind else ""
-    count = getattr(summary, field)
     return {
         "label": label,
-        "count": count,
+        "count": _counted(getattr(summary, field), summary),
         "url": _link(request, kind=kind, after="", open=""),
         "is_on": kind == chosen,
     }
+
+
+def _counted(count: int, summary: expirations.Summary) -> str:
+    """A number as it is shown; of a part of them it is one of at least so many."""
+    words = present.capped(count)
+    return f"{words}+" if summary.is_capped and not words.endswith("+") else words
 
 
 def _owners(request: HttpRequest, asked: Asked, summary: expirations.Summary) -> list[dict[str, Any]]:
@@ -236,7 +249,11 @@ def _owners(request: HttpRequest, asked: Asked, summary: expirations.Summary) ->
     found = expirations.by_owner(asked.wanted)
     names = search.owner_names([owner_id for owner_id, _ in found])
     return [
-        {"name": names[owner_id], "count": count, "url": _link(request, owner=names[owner_id], after="", open="")}
+        {
+            "name": names[owner_id],
+            "count": _counted(count, summary),
+            "url": _link(request, owner=names[owner_id], after="", open=""),
+        }
         for owner_id, count in found
         if owner_id in names
     ]
@@ -272,7 +289,7 @@ def times_of(request: HttpRequest, *, usual: str = USUAL) -> Times:
     first, last = _day(request.GET.get("from", "")), _day(request.GET.get("to", ""))
     is_replaced = key in RANGES and "dates" in request.GET
     if (first or last) and not is_replaced:
-        since, until = first and zone.begin(first), last and zone.end(last)
+        since, until = None if first is None else zone.begin(first), None if last is None else zone.end(last)
         return Times("", _text(first), _text(last), since, until)
     known = key if key in RANGES else usual
     length = RANGES[known][1]

@@ -18,10 +18,10 @@ from console.prometheus import CONTENT_TYPE, metric, single
 from tasks_app import counters
 from tasks_app.conf import conf
 from tasks_app.store import gauges
-from tasks_app.store.gauges import RECENT_SECONDS, Gauges
+from tasks_app.store.gauges import NEWEST_EVENTS, RECENT_SECONDS, Gauges
 
 UNAUTHORIZED = 401
-RECENT = f"in the last {RECENT_SECONDS // 60} minutes"
+RECENT = f"in the last {RECENT_SECONDS // 60} minutes, among the newest {NEWEST_EVENTS} events of the log"
 
 
 @login_not_required

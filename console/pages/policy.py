@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from console import request_ids
 from console.access import VIA, Action, Principal, require
 from console.policy_form import RuleForm, form_of, read_form
 from tasks_app.conf import conf
@@ -75,7 +76,8 @@ def change_policy(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 def _save(request: HttpRequest, principal: Principal, rules: Sequence[Rule], context: dict[str, Any]) -> HttpResponse:
     reason = context["form"].values["reason"] or None
-    by = Actor(ActorKind.ADMIN, id=principal.owner_id, role="admin", via=VIA, reason=reason)
+    request_id = request_ids.current()
+    by = Actor(ActorKind.ADMIN, id=principal.owner_id, role="admin", via=VIA, reason=reason, request=request_id)
     base = request.POST.get("base", "")
     try:
         saved = policies.save(rules, base=int(base) if base.isdecimal() else -1, by=by)
@@ -110,6 +112,8 @@ def _context(principal: Principal, before: Policy, *, shown: Policy, form: RuleF
     names = search.owner_names([id_ for id_ in named if isinstance(id_, int)])
     return {
         "tab": "policy",
+        "sees_all": True,
+        "policy_version": before.version,
         "now": queries.now(),
         "in_force": before,
         "shown": shown,

@@ -51,26 +51,38 @@ function cycleTimes() {
   const mode = TIMES[(TIMES.indexOf(timeMode()) + 1) % TIMES.length];
   localStorage.setItem("times", mode);
   showTimes();
-  say({ relative: "Times from now", local: "Local times", utc: "Times in UTC" }[mode]);
+  const here = accountZone();
+  say({ relative: "Times from now", local: here ? "Times in " + here : "Local times", utc: "Times in UTC" }[mode]);
+}
+
+/* The zone that the account chose, if it did; otherwise local is where the browser is. */
+function accountZone() {
+  return document.documentElement.dataset.zone || "";
+}
+
+function zoneOf(mode) {
+  const name = mode === "utc" ? "UTC" : accountZone();
+  return name ? { timeZone: name } : {};
 }
 
 /* Today by its hour, another day by its date. */
 function timeOfDay(iso, mode) {
   const at = new Date(iso);
-  const zone = mode === "utc" ? { timeZone: "UTC" } : {};
+  const zone = zoneOf(mode);
   const day = (date) => date.toLocaleDateString("en-GB", { day: "numeric", month: "short", ...zone });
   if (day(at) !== day(new Date(Date.now() + clock.offset))) return day(at);
   return at.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...zone }) + (mode === "utc" ? "Z" : "");
 }
 
-/* A time that the server wrote out, in UTC, can be read here in local time; its words are kept to go back to. */
+/* A time that the server wrote out can be read in local time or in UTC; its words are kept to go back to. */
 function showMoment(element, mode) {
   element.dataset.said ??= element.textContent;
   const options = { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" };
   if ("full" in element.dataset) Object.assign(options, { day: "numeric", month: "short", year: "numeric" });
   if ("bare" in element.dataset) delete options.timeZoneName;
-  const isLocal = mode === "local";
-  show(element, isLocal ? new Date(element.dateTime).toLocaleString("en-GB", options) : element.dataset.said);
+  Object.assign(options, zoneOf(mode));
+  const isSaid = mode === "relative";
+  show(element, isSaid ? element.dataset.said : new Date(element.dateTime).toLocaleString("en-GB", options));
 }
 
 function showTimes() {

@@ -1,7 +1,8 @@
-"""Where the chain once led to, so that one that was cut off and grew again is told from it."""
+"""Where the chain once led to; the audit log by person with their clients; never fetched without what was cancelled."""
 
 from __future__ import annotations
 
+import django.db.models.fields.json
 from django.db import migrations, models
 
 
@@ -21,6 +22,33 @@ class Migration(migrations.Migration):
             name="head_hash",
             field=models.BinaryField(
                 help_text="Its hash: a chain that was cut off and grew again is another.", null=True
+            ),
+        ),
+        migrations.RemoveIndex(
+            model_name="event",
+            name="event_person",
+        ),
+        migrations.AddIndex(
+            model_name="event",
+            index=models.Index(
+                django.db.models.fields.json.KeyTextTransform("id", "actor"),
+                models.OrderBy(models.F("id"), descending=True),
+                condition=models.Q(("actor__kind__in", ("owner", "operator", "admin", "client"))),
+                name="event_person",
+            ),
+        ),
+        migrations.RemoveIndex(
+            model_name="expiration",
+            name="expiration_unfetched",
+        ),
+        migrations.AddIndex(
+            model_name="expiration",
+            index=models.Index(
+                condition=models.Q(
+                    ("fetched_times", 0), ("was_live", False), models.Q(("outcome", "cancelled"), _negated=True)
+                ),
+                fields=["-observed_at", "task_id"],
+                name="expiration_unfetched",
             ),
         ),
     ]

@@ -11,8 +11,8 @@ from tasks_app.models.triggers import append_only
 
 FREQUENT = ("created", "status", "attempt_started", "attempt_ended")
 """What every task leaves: found soon by looking back, so that no index has to be kept while tasks run."""
-PEOPLE = ("owner", "operator", "admin")
-"""The kinds of actor that sit in front of the console."""
+PEOPLE = ("owner", "operator", "admin", "client")
+"""The kinds of actor that are an owner: in front of the console, or by a client of theirs."""
 
 
 class Event(models.Model):

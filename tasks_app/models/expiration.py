@@ -48,7 +48,7 @@ class Expiration(models.Model):
             models.Index(
                 name="expiration_unfetched",
                 fields=["-observed_at", "task_id"],
-                condition=Q(fetched_times=0, was_live=False),
+                condition=Q(fetched_times=0, was_live=False) & ~Q(outcome="cancelled"),
             ),
         ]
         triggers = append_only("expiration")

@@ -34,7 +34,7 @@ class Kind(StrEnum):
     """It had ended before."""
 
     UNFETCHED = "unfetched"
-    """It had ended, and nobody ever read how."""
+    """It had ended with something to read, and nobody ever read it."""
 
     EXTENDED = "extended"
     """Somebody had it kept for longer."""
@@ -44,7 +44,8 @@ _KINDS = {
     Kind.WORKING: "x.was_live AND x.status_then <> 'input_required'",
     Kind.WAITING: "x.was_live AND x.status_then = 'input_required'",
     Kind.FINISHED: "NOT x.was_live",
-    Kind.UNFETCHED: "x.fetched_times = 0 AND x.was_live = false",
+    # What was cancelled left nothing that could have been fetched.
+    Kind.UNFETCHED: "x.fetched_times = 0 AND x.was_live = false AND x.outcome <> 'cancelled'",
     Kind.EXTENDED: "x.extended_times > 0",
 }
 
@@ -103,6 +104,8 @@ class Record:
     """Whether the task with its payload is still there."""
     held: bool
     purged_at: datetime | None = None
+    purged_under: int | None = None
+    """The version of the policy that was in force then; only the record of one task says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How many of what was looked for, each up to `MOST_COUNTED`."""
+    """How many of what was looked for, and how the newest `MOST_COUNTED` of them split up."""
 
     expired: int
     working: int
@@ -124,15 +127,27 @@ class Summary:
     unfetched: int
     extended: int
 
+    @property
+    def is_capped(self) -> bool:
+        """Whether there are more than were counted: every number is then one of at least so many."""
+        return self.expired >= MOST_COUNTED
 
-_BESIDE = ("is_kept", "held", "purged_at")
+
+_BESIDE = ("is_kept", "held", "purged_at", "purged_under")
 _STORED = tuple(field.name for field in fields(Record) if field.name not in _BESIDE)
 _JSON = tuple(_STORED.index(name) for name in ("ttl_changes", "cancelled_by", "unanswered", "payload_sizes"))
 _DIGEST = _STORED.index("payload_sha256")
 _COLUMNS = ", ".join(f"x.{name}" for name in _STORED)
 _FROM = "tasks_expiration x LEFT JOIN tasks_task t ON t.id = x.task_id"
 _FOUND = f"SELECT {_COLUMNS}, t.id IS NOT NULL, coalesce(t.held, false)"
-_PURGED_AT = "(SELECT e.at FROM tasks_event e WHERE e.task_id = x.task_id AND e.kind = 'purged' ORDER BY e.id LIMIT 1)"
+_PURGE = """
+LEFT JOIN LATERAL (
+    SELECT e.at FROM tasks_event e WHERE e.task_id = x.task_id AND e.kind = 'purged' ORDER BY e.id LIMIT 1) purge ON true
+"""
+_PURGED_UNDER = """
+CASE WHEN purge.at IS NOT NULL THEN
+    coalesce((SELECT max(p.version) FROM tasks_policyversion p WHERE p.effective_from <= purge.at), 0) END
+"""
 _SUMMARY = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in _KINDS.values())
 
 
@@ -168,7 +183,7 @@ def purged(wanted: Wanted, *, after: int | None = None, limit: int) -> tuple[tup
 def record_of(task_id: UUID, *, owner_id: int | None) -> Record | None:
     """The record of one task, of an owner or (None) of anyone."""
     text = f"""
-        {_FOUND}, {_PURGED_AT} FROM {_FROM}
+        {_FOUND}, purge.at, {_PURGED_UNDER} FROM {_FROM} {_PURGE}
          WHERE x.task_id = %(task)s AND (%(owner)s::bigint IS NULL OR x.owner_id = %(owner)s)
     """
     found = row(text, {"task": task_id, "owner": owner_id})
@@ -196,6 +211,26 @@ def by_owner(wanted: Wanted) -> list[tuple[int, int]]:
         params,
     )
     return [(int(owner_id), int(count)) for owner_id, count in found]
+
+
+# From one tool to the next by the index: as many steps as there are tools, however many records.
+_TOOLS = """
+WITH RECURSIVE known (tool) AS (
+    (SELECT tool FROM tasks_expiration ORDER BY tool LIMIT 1)
+    UNION ALL
+    SELECT (SELECT x.tool FROM tasks_expiration x WHERE x.tool > k.tool ORDER BY x.tool LIMIT 1) FROM known k WHERE k.tool IS NOT NULL)
+SELECT tool FROM known WHERE tool IS NOT NULL
+"""
+_TOOLS_OF_OWNER = f"""
+SELECT DISTINCT tool FROM (SELECT x.tool FROM tasks_expiration x WHERE x.owner_id = %(scope)s
+                            ORDER BY x.observed_at DESC, x.task_id LIMIT {MOST_COUNTED}) x
+"""
+
+
+def tools(scope: int | None) -> list[str]:
+    """The tools that records name: those of everyone, or those of an owner's newest records."""
+    found = rows(_TOOLS) if scope is None else rows(_TOOLS_OF_OWNER, {"scope": scope})
+    return sorted(tool for (tool,) in found)
 
 
 def _conditions(wanted: Wanted, *, any_kind: bool = False, at: str = "x.observed_at") -> tuple[str, dict[str, Any]]:

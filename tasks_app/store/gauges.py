@@ -60,7 +60,7 @@ class Gauges:
 
 
 def read() -> Gauges:
-    """How it stands now; the counts of what is due or open stop at `MOST_COUNTED`."""
+    """How it stands now; counts of what is due or open stop at `MOST_COUNTED`, a look back at the newest events."""
     questions, oldest_question = row(_QUESTIONS) or (0, None)
     live = workers.live_workers()
     return Gauges(

@@ -7,6 +7,7 @@ version before; which one it got is on the task and, later, on its record.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,12 +58,20 @@ LEFT JOIN LATERAL (
 """
 IS_KEPT = "coalesce(r.hold, false)"
 PURGE_AFTER = "coalesce(r.purge_after, %(after)s::float8) * interval '1 second'"
-# Old enough by what is tried out, and not yet by what is in force.
+
+
+def _of_before(text: str) -> str:
+    """The same for the policy in force, beside the one that is tried out: columns `b`, other names of parameters."""
+    return re.sub(r"\br\b", "b", re.sub(r"%\((\w+)\)s", r"%(before_\1)s", text))
+
+
+# Old enough by what is tried out, and not by what is in force.
 _WOULD_PURGE = f"""
 SELECT count(*) FROM (
-    SELECT 1 FROM tasks_task t {RULE_OF_TASK}
+    SELECT 1 FROM tasks_task t {RULE_OF_TASK} {_of_before(RULE_OF_TASK)}
      WHERE t.expired_at < tasks_now() - %(soonest)s::float8 * interval '1 second' AND NOT t.held AND NOT {IS_KEPT}
-       AND t.expired_at < tasks_now() - {PURGE_AFTER} LIMIT {MOST_COUNTED}) t
+       AND t.expired_at < tasks_now() - {PURGE_AFTER}
+       AND NOT (t.expired_at < tasks_now() - {_of_before(PURGE_AFTER)} AND NOT {_of_before(IS_KEPT)}) LIMIT {MOST_COUNTED}) t
 """
 _WOULD_RETIRE = """
 SELECT coalesce(sum(count), 0)::bigint FROM tasks_seal
@@ -244,11 +253,15 @@ def dry_run(rules: Sequence[Rule]) -> DryRun:
     touched, held, released = _compare(before, after)
     return DryRun(
         touched=touched,
-        purged=max(_count(_WOULD_PURGE, rule_params(after)) - _count(_WOULD_PURGE, rule_params(before)), 0),
+        purged=_count(_WOULD_PURGE, rule_params(after) | _before_params(before)),
         held=held,
         released=released,
         retired=max(_retired(after) - _retired(before), 0),
     )
+
+
+def _before_params(policy: Policy) -> dict[str, Any]:
+    return {f"before_{name}": value for name, value in rule_params(policy).items() if name != "soonest"}
 
 
 def _compare(before: Policy, after: Policy) -> tuple[int, int, int]:

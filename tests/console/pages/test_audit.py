@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.test import Client
@@ -130,3 +130,53 @@ def test_task_leads_to_its_own_entries(ana: Someone) -> None:
 
     assert f'href="/audit/?task={task.id}"' in ana.page(f"/tasks/{task.id}/")
     assert len(rows_of(ana.page(f"/audit/?task={task.id}"))) == 1
+
+
+def test_log_and_its_days_are_in_utc_whatever_zone_the_reader_chose(una: Someone, clock: DatabaseClock) -> None:
+    clock.set(datetime(2026, 1, 15, 20, 0, tzinfo=UTC))
+    task = create(una)
+    una.browser.post("/account/zone/", {"time_zone": "Asia/Tokyo"})
+
+    found = una.page("/audit/?from=2026-01-15&to=2026-01-15&action=created")
+
+    assert f"/tasks/{task.id}/" in found
+    assert "15 Jan 20:00:00</time>" in found
+    assert "times in UTC" in found
+    assert f"/tasks/{task.id}/" not in una.page("/audit/?from=2026-01-16&action=created")
+
+
+def test_what_the_clients_of_a_person_did_is_found_by_the_person(ana: Someone, una: Someone) -> None:
+    task = create(ana)
+    by = Actor(ActorKind.CLIENT, id=ana.owner_id, credential=1, via="mcp")
+    store.cancel(task.id, owner_id=ana.owner_id, by=by)
+
+    [row] = rows_of(una.page("/audit/?by=ana&action=status"))
+
+    assert str(task.id) in row
+    assert "Cancelled" in row
+
+
+def test_entries_name_the_request_that_they_came_by(ana: Someone) -> None:
+    task = create(ana)
+    browser = Client(headers={"X-Request-Id": "proxy-1"})
+    browser.post("/login/", {"username": "ana", "password": "a long password"})
+    extended = browser.post(f"/tasks/{task.id}/extend/", {"by": "1h"})
+    cancelled = ana.browser.post(f"/tasks/{task.id}/cancel/", headers={"X-Request-Id": "not an id"})
+
+    requests = {
+        event.kind: event.actor.get("request") for event in Event.objects.exclude(kind="created").order_by("id")
+    }
+    assert (requests["signed_in"], requests["ttl"], extended["X-Request-Id"]) == ("proxy-1", "proxy-1", "proxy-1")
+    assert requests["status"] == cancelled["X-Request-Id"]
+    assert len(cancelled["X-Request-Id"]) == 16
+
+
+def test_broken_chain_stands_out_in_the_log(una: Someone) -> None:
+    detail = {"batch": 1, "event": 5, "broken_batch": 2, "broken_row": 7, "what": "event 7 was removed"}
+    store.record_event("chain_broken", by=Actor.system(via="verify_audit"), detail=detail)
+
+    [row] = rows_of(una.page("/audit/?action=chain_broken"))
+
+    assert 'class="flag"' in row
+    assert "Chain broken" in row
+    assert "batch 2 · event 7 was removed" in row

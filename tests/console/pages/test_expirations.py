@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from tasks_app import store
 from tasks_app.domain.identity import Actor, ActorKind
+from tasks_app.domain.policy import Rule
+from tasks_app.store import expirations, policy
 from tests.conftest import DatabaseClock
 from tests.console.pages.people import Someone, ask, create, finish
 
@@ -20,6 +22,7 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 XSS = "<img src=x onerror=alert(1)>'\"`{{7*7}}\u202e"
 EXPIRED = "/expirations/expired/"
+POLICY = Actor.system(via="policy", reason="a test")
 
 
 @pytest.fixture
@@ -287,7 +290,7 @@ def test_page_of_a_purged_task_opens_from_its_record(ana: Someone, clock: Databa
     assert "This task expired on" in before
     assert "is purged on" in before
     assert "Payload purged" in after
-    assert "by policy version 0" in after
+    assert "under policy version 0" in after
     for word in ("Created", "Working", "Expired", "Purged", "Never fetched", "report"):
         assert word in after
 
@@ -323,3 +326,92 @@ def test_navigation_leads_to_expirations(ana: Someone) -> None:
 
     assert 'href="/expirations/"' in page
     assert "<kbd>g</kbd><kbd>x</kbd>" in page
+
+
+def test_days_of_the_filter_are_those_that_the_rows_show(ana: Someone, clock: DatabaseClock) -> None:
+    clock.set(datetime(2026, 1, 15, 19, 0, tzinfo=UTC))
+    task = short_lived(ana)
+    expire_all(clock, HOUR)
+    ana.browser.post("/account/zone/", {"time_zone": "Asia/Tokyo"})
+
+    page = ana.page(f"{EXPIRED}?from=2026-01-16&to=2026-01-16")
+
+    assert str(task.id) in page
+    assert 'title="2026-01-15T20:00:00Z">16 Jan 05:00</time>' in page
+    assert str(task.id) not in ana.page(f"{EXPIRED}?from=2026-01-15&to=2026-01-15")
+
+
+def test_numbers_of_a_part_are_marked_as_such(
+    ana: Someone, una: Someone, clock: DatabaseClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More were found than are counted: what is said of them holds for at least so many."""
+    for _ in range(3):
+        finish(ana, "report")
+    expire_all(clock)
+    exact = una.page(EXPIRED)
+    monkeypatch.setattr(expirations, "MOST_COUNTED", 2)
+
+    capped = una.page(EXPIRED)
+
+    assert "<b>3</b>already finished" in exact
+    assert "<b>0</b>while working" in exact
+    assert "ana <b>3</b>" in exact
+    assert "<b>2+</b>already finished" in capped
+    assert "<b>0+</b>while working" in capped
+    assert "ana <b>2+</b>" in capped
+
+
+def test_tool_whose_tasks_are_all_purged_can_still_be_chosen(ana: Someone, una: Someone, clock: DatabaseClock) -> None:
+    for tool in ("crawl", "report", "report"):
+        finish(ana, tool)
+    expire_all(clock)
+    clock.advance(9 * DAY)
+    assert store.purge() == 3
+
+    for who in (ana, una):
+        page = who.page("/expirations/purged/?range=all&tool=report")
+        assert "<option>crawl</option>" in page
+        assert "<option selected>report</option>" in page
+    assert "<option selected>gone</option>" in ana.page("/expirations/?tool=gone")
+
+
+def test_what_was_cancelled_left_nothing_that_could_have_been_fetched(ana: Someone, clock: DatabaseClock) -> None:
+    task = create(ana)
+    store.cancel(task.id, owner_id=None, by=Actor(ActorKind.OWNER, id=ana.owner_id, via="console"))
+    unread = finish(ana, "unread")
+    expire_all(clock)
+
+    page = ana.page(f"{EXPIRED}?kind=unfetched")
+
+    assert "<b>1</b>never fetched" in page
+    assert str(unread.id) in page
+    assert str(task.id) not in page
+    assert "No result" in ana.page(EXPIRED)
+
+
+def test_page_of_a_record_knows_a_hold_by_policy_and_the_version_that_decides(
+    ana: Someone, clock: DatabaseClock
+) -> None:
+    task = finish(ana, "report")
+    expire_all(clock, 2 * HOUR)
+    policy.save([Rule(tool="report", purge_after=20 * 86_400)], base=0, by=POLICY)
+    longer = ana.page(f"/tasks/{task.id}/")
+    policy.save([Rule(tool="report", hold=True)], base=1, by=POLICY)
+    held = ana.page(f"/tasks/{task.id}/")
+    policy.save([Rule(tool="report", purge_after=60)], base=2, by=POLICY)
+    clock.advance(HOUR)
+    assert store.purge() == 1
+    clock.advance(HOUR)
+    policy.save([Rule(tool="other", purge_after=60)], base=3, by=POLICY)
+
+    assert "by policy version 1." in longer
+    assert "Legal hold by policy" in held
+    assert "a legal hold keeps it" in held
+    assert "under policy version 3." in ana.page(f"/tasks/{task.id}/")
+
+
+def test_digest_says_what_it_covers(ana: Someone, clock: DatabaseClock) -> None:
+    task = short_lived(ana)
+    expire_all(clock, HOUR)
+
+    assert "of all of it but the output" in ana.page(f"{EXPIRED}?open={task.id}")

@@ -1,4 +1,4 @@
-"""Whatever an address asks for, a page answers: with what there is, with nothing, or with what is wrong. Never with 500."""
+"""Whatever an address asks for, a page answers: with what there is, with nothing, or with what is wrong."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ PARAMETERS = (
     "action", "ids", "version", "tab", "client", "show", "open", "format", "next",
 )  # fmt: skip
 VALUES = (
-    "", "a\x00b", "é" * 3000, "%_\\", "-1", "9" * 40, "٣", "nan", "0001-01-01", "9999-12-31", "9999-12-31T23:59:59+14:00",
-    "expires", "<script>", "00000000-0000-0000-0000-000000000000",
+    "", "a\x00b", "é" * 3000, "%_\\", "-1", "9" * 40, "٣", "nan", "0001-01-01", "9999-12-31",
+    "9999-12-31T23:59:59+14:00", "expires", "<script>", "00000000-0000-0000-0000-000000000000",
 )  # fmt: skip
 DAYS = ("tasks", "expirations_expired", "expirations_purged", "audit")
 SEARCHES = (
     "created:9999-12-31", "created:0001-01-01", "created:..9999-12-31", "created:9999-12-31..", "expires:0001-01-01..",
     "created:9999-12-31T23:59:59-14:00", "created:<999999w", "created:>999999w", "expires:<999999w", "expires:>999999w",
     "tool:\x00", "owner:\x00", "client:\x00", "arg.x:\x00", "arg.\x00:y", "arg.x:", 'arg.x:""', "id:\x00", "is:\x00",
-    "status:\x00", "\x00", "-\x00", "tool:*%_\\", "arg.x:\\u0000", "id:" + "f" * 40, "status:", "created:", "owner:,", "::",
+    "status:\x00", "\x00", "-\x00", "tool:*%_\\", "arg.x:\\u0000", "id:" + "f" * 40, "status:", "created:", "owner:,",
+    "::",
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -193,7 +193,7 @@ def test_line_about_the_chain_tells_the_last_look_and_a_break(ada: Someone, cloc
     last = chain.chain_state().sealed_event
 
     def verify() -> str:
-        where: dict[str, Any] = {"HTTP_REFERER": f"http://testserver{PAGE}?version=1"}
+        where: dict[str, Any] = {"HTTP_REFERER": f"http://testserver{PAGE}"}
         answer = ada.browser.post(VERIFY, follow=True, **where)
         return markup(answer)
 
@@ -216,3 +216,30 @@ def test_nobody_is_sent_away_by_a_foreign_address(ada: Someone) -> None:
     answer = ada.browser.post(VERIFY, HTTP_REFERER="https://evil.example/expirations/x")
 
     assert answer["Location"] == PAGE
+
+
+@pytest.mark.parametrize("place", ["/audit/?task=&range=all", "/expirations/expired/?kind=unfetched"])
+def test_verifying_leads_back_to_the_page_that_asked(ada: Someone, place: str) -> None:
+    answer = ada.browser.post(VERIFY, HTTP_REFERER=f"http://testserver{place}")
+
+    assert answer["Location"] == place
+
+
+def test_tab_of_the_policy_is_there_for_those_who_may_open_it(ada: Someone) -> None:
+    policy.save([Rule(tool="*", purge_after=3600)], base=0, by=BY)
+    tab = f'href="{PAGE}"'
+
+    assert tab not in Someone("ana").page("/expirations/")
+    assert tab in ada.page("/expirations/")
+    assert "Policy <b>v1</b>" in ada.page("/expirations/")
+    assert "Policy <b>v1</b>" in ada.page(PAGE)
+
+
+def test_times_of_versions_are_in_the_zone_that_is_named(ada: Someone, clock: DatabaseClock) -> None:
+    clock.set(datetime(2026, 1, 15, 20, 0, tzinfo=UTC))
+    policy.save([Rule(tool="*", purge_after=3600)], base=0, by=BY)
+    ada.browser.post("/account/zone/", {"time_zone": "Asia/Tokyo"})
+
+    page = ada.page(PAGE)
+
+    assert 'title="2026-01-15T20:00:00Z">16 Jan 2026, 05:00 JST</time>' in page

@@ -304,6 +304,20 @@ def test_dry_run_counts_and_changes_nothing(alice: Person, bo: Person, clock: Da
     assert scalar("SELECT count(*) FROM tasks_policyversion") == 0
 
 
+def test_dry_run_counts_what_goes_although_as_much_stays(alice: Person, clock: DatabaseClock) -> None:
+    """What one rule would take is not made up for by what another would keep."""
+    for tool in ("a", "b"):
+        completed(alice, tool=tool)
+    clock.advance(2 * HOUR)
+    store.expire()
+    set_policy(Rule(tool="a", purge_after=60))
+    clock.advance(HOUR)
+
+    found = policy.dry_run([Rule(tool="a", purge_after=86_400), Rule(tool="b", purge_after=60)])
+
+    assert found.purged == 1
+
+
 def test_dry_run_tells_what_a_shorter_record_retention_takes_and_a_lifted_hold_releases(
     alice: Person, clock: DatabaseClock
 ) -> None:
