@@ -72,6 +72,9 @@ requirements: $(VENV)/.test ## remake the pinned requirements from pyproject.tom
 	echo uv | $(COMPILE) $(UPGRADE) - -o requirements/install.txt
 	$(COMPILE) $(UPGRADE) pyproject.toml --extra embedded -o requirements/run.txt
 	$(COMPILE) $(UPGRADE) pyproject.toml --extra embedded --extra test -c requirements/run.txt -o requirements/test.txt
+	echo 'mcp<2' | $(COMPILE) $(UPGRADE) - -o requirements/interop-mcp1.txt
+	echo 'mcp>=2' | $(COMPILE) $(UPGRADE) - -o requirements/interop-mcp2.txt
+	echo 'fastmcp[tasks]>=4' | $(COMPILE) $(UPGRADE) - -o requirements/interop-fastmcp.txt
 
 clean: ## remove the environment and every cache; the data stays
 	rm -rf $(VENV) .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache htmlcov staticfiles test-results

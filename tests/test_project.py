@@ -127,7 +127,7 @@ def test_no_link_leads_out_of_the_project_or_nowhere() -> None:
     assert symbolic == []
 
 
-@pytest.mark.parametrize("name", ["install.txt", "run.txt", "test.txt"])
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "requirements").iterdir()))
 def test_every_requirement_is_pinned_and_hashed(name: str) -> None:
     entries = (ROOT / "requirements" / name).read_text().replace("\\\n", " ").splitlines()
 
@@ -135,6 +135,14 @@ def test_every_requirement_is_pinned_and_hashed(name: str) -> None:
 
     assert entries != []
     assert loose == []
+
+
+def test_one_command_remakes_every_file_of_requirements() -> None:
+    _, _, rule = (ROOT / "Makefile").read_text().partition("\nrequirements:")
+
+    made = set(re.findall(r"-o requirements/(\S+)", rule.partition("\n\n")[0]))
+
+    assert made == {path.name for path in (ROOT / "requirements").iterdir()}
 
 
 def test_tests_run_on_the_versions_that_ship() -> None:
