@@ -23,7 +23,7 @@ def poll_interval_ms(
     *,
     unknown_ms: int = UNKNOWN_POLL_INTERVAL_MS,
 ) -> int:
-    """Suggest a poll interval (checks 93 and 94): the tool's own, or one that suits the expected duration.
+    """Suggest a poll interval: the tool's own, or one that suits the expected duration.
 
     The suggestion is never shorter than what suits a task that has already run this long, and becomes 30 seconds for a
     task older than an hour: whoever outlived the estimate is not about to end in the next second.
@@ -37,7 +37,7 @@ def poll_interval_ms(
 def suggest_task_support(
     expected: float | None, timeout: float | None = None
 ) -> Literal["forbidden", "optional", "required"]:
-    """Suggest a tool's task support from its expected duration and a client's time-out, in seconds (check 30).
+    """Suggest a tool's task support from its expected duration and a client's time-out, in seconds.
 
     Under 5 s forbidden, above 5 min required, optional in between and where nothing is known. A client that gives up
     before the tool is expected to end makes a quick tool optional, since the plain call could not be waited for.

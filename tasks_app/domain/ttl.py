@@ -39,7 +39,7 @@ def decide_ttl(
     max_ms: int,
     overflow: Literal["clamp", "reject"] = "clamp",
 ) -> Ttl:
-    """Decide a new task's lifetime; an explicit null means the maximum (checks 87, 88 and 90).
+    """Decide a new task's lifetime; an explicit null means the maximum.
 
     Raises InvalidTtl for what is not a positive whole number and, on a strict server, for more than the maximum.
     """

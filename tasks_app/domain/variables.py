@@ -14,7 +14,7 @@ from tasks_app.domain.limits import Limits, check_size, json_depth
 def merge(current: Mapping[str, object], changes: Mapping[str, object], limits: Limits) -> dict[str, object]:
     """Give the variables after the changes, leaving both inputs as they were.
 
-    Raises StringTooLong, VariablesTooDeep or VariablesTooLarge, in which case nothing has changed (checks 80 to 83).
+    Raises StringTooLong, VariablesTooDeep or VariablesTooLarge, in which case nothing has changed.
     The depth is that of a variable's value: the map of all variables does not count as a level.
     """
     merged = {name: value for name, value in {**current, **changes}.items() if value is not None}
