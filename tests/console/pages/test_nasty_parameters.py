@@ -15,6 +15,7 @@ from tests.console.pages.people import Someone
 pytestmark = pytest.mark.django_db
 ROUTES = routes()
 NOT_ALLOWED = 405
+NOT_FOUND = 404
 PAGES = [name for name, expected in TABLE.items() if not expected.is_open]
 PARAMETERS = (
     "q", "sort", "after", "before", "scope", "range", "from", "to", "dates", "owner", "tool", "kind", "task", "by",
@@ -80,3 +81,9 @@ def test_view_with_an_odd_name_or_search_is_saved_or_refused(value: str) -> None
 
     assert answer.status_code == 302
     assert someone.browser.get("/tasks/").status_code == 200
+
+
+@pytest.mark.parametrize("key", ["%00", "a%00b", "%FF", "%ED%A0%80"])
+def test_no_key_of_a_question_breaks_its_page(admin: Someone, key: str) -> None:
+    for page in ("", "state/"):
+        assert admin.browser.get(f"/inbox/00000000-0000-0000-0000-000000000000/{key}/{page}").status_code == NOT_FOUND

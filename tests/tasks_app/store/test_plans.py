@@ -134,6 +134,8 @@ CASES: dict[str, tuple[Ask, str]] = {
         lambda s: expirations.page(expirations.Wanted(scope=None, kind=expirations.Kind.UNFETCHED), limit=50),
         "expiration_unfetched",
     ),
+    "tools of all records": (lambda s: expirations.tools(None), "expiration_tool"),
+    "tools of an owner's records": (lambda s: expirations.tools(s.owner_id), "expiration_owner"),
     "record of a task": (lambda s: expirations.record_of(s.task_id, owner_id=None), "tasks_expiration_pkey"),
     "audit log of everyone": (lambda s: audit.page(EVERYTHING, limit=100), "tasks_event_pkey"),
     "audit log of a task": (
