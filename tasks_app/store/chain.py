@@ -234,15 +234,12 @@ def _check_rows(found: Row, *, after: int) -> Break | None:
     number, last, rows_hash, sealed = found[0], found[2], bytes(found[5]), bytes(found[8])
     if hashlib.sha256(sealed).digest() != rows_hash:
         return Break(number, None, "its list of events was changed")
-    if any(_leaves(after, last, form) == sealed for form in range(len(leaves.FORMS))):
+    present = leaves.of(after=after, until=last)
+    now = b"" if present is None else present.leaves
+    if now == sealed:
         return None
-    row_id, what = leaves.difference(sealed, _leaves(after, last))
+    row_id, what = leaves.difference(sealed, now)
     return Break(number, row_id, what)
-
-
-def _leaves(after: int, last: int, form: int = 0) -> bytes:
-    present = leaves.of(after=after, until=last, form=form)
-    return b"" if present is None else present.leaves
 
 
 def _policy_break(verdict: Verdict) -> Break | None:

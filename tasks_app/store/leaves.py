@@ -19,24 +19,20 @@ LEAF_BYTES = ID_BYTES + DIGEST_BYTES
 _EVENT = """
 jsonb_build_array(e.task_id, e.owner_id, e.kind, e.from_status, e.to_status, e.attempt, e.actor, e.detail, extract(epoch FROM e.at))
 """
-_FIRST_FORM = """
+_RECORD = """
 jsonb_build_array(x.task_id, x.owner_id, x.credential_id, x.tool, x.status, x.outcome, x.was_live,
     extract(epoch FROM x.created_at), extract(epoch FROM x.finished_at), extract(epoch FROM x.due_at),
     extract(epoch FROM x.observed_at), x.ttl_changes, x.cancelled_by, x.fetched_times, extract(epoch FROM x.first_fetched_at),
-    extract(epoch FROM x.last_fetched_at), x.unanswered, x.payload_bytes, encode(x.payload_sha256, 'hex'), x.policy_version)
-"""
-_DETAILS = """
-jsonb_build_array(x.client, x.status_then, x.ttl_fixed, x.extended_times, x.fetched_by, x.payload_sizes)
+    extract(epoch FROM x.last_fetched_at), x.unanswered, x.payload_bytes, encode(x.payload_sha256, 'hex'), x.policy_version,
+    x.client, x.status_then, x.ttl_fixed, x.extended_times, x.fetched_by, x.payload_sizes)
 """
 _LEAVES = f"""
 SELECT count(*), min(e.id), max(e.at),
-       string_agg(int8send(e.id) || substring(sha256(convert_to({_EVENT}::text || coalesce({{record}}::text, ''), 'UTF8'))
+       string_agg(int8send(e.id) || substring(sha256(convert_to({_EVENT}::text || coalesce({_RECORD}::text, ''), 'UTF8'))
                                               FROM 1 FOR {DIGEST_BYTES}), ''::bytea ORDER BY e.id)
   FROM tasks_event e LEFT JOIN tasks_expiration x ON e.kind = 'expired' AND x.task_id = e.task_id
  WHERE e.id > %(after)s AND e.id <= %(until)s
 """
-# A batch stays sealed in the form of its day. A new form goes in front: batches are sealed in the first of them.
-FORMS = tuple(_LEAVES.format(record=record) for record in (f"({_FIRST_FORM} || {_DETAILS})", _FIRST_FORM))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +45,9 @@ class Leaves:
     leaves: bytes
 
 
-def of(*, after: int, until: int, form: int = 0) -> Leaves | None:
+def of(*, after: int, until: int) -> Leaves | None:
     """The leaves of all events after this id up to that one; None when there is no such event."""
-    count, first, newest, leaves = row(FORMS[form], {"after": after, "until": until}) or (0, 0, None, b"")
+    count, first, newest, leaves = row(_LEAVES, {"after": after, "until": until}) or (0, 0, None, b"")
     return Leaves(count, first, newest, bytes(leaves)) if count else None
 
 

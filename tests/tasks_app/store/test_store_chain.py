@@ -450,22 +450,6 @@ def test_no_column_of_a_record_can_be_changed_unseen(
     assert broken.row == Event.objects.get(kind="expired").id
 
 
-def test_batch_that_was_sealed_in_an_older_form_is_still_in_order(
-    alice: Person, clock: DatabaseClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    completed(alice)
-    clock.advance(timedelta(days=1))
-    store.expire()
-    with monkeypatch.context() as patch:
-        patch.setattr(leaves, "FORMS", leaves.FORMS[1:])
-        sealed(clock)
-
-    assert verify().broken is None
-    with guards_off():
-        sql("UPDATE tasks_expiration SET tool = 'other'")
-    assert verify().broken is not None
-
-
 def test_a_batch_that_only_claims_to_have_left_is_named(clock: DatabaseClock, db: None) -> None:
     """Whoever deletes the events of yesterday cannot pass them off as retired."""
     for _ in range(3):
