@@ -109,6 +109,8 @@ class QuestionForm:
     widgets: tuple[Widget, ...]
     errors: tuple[str, ...] = ()
     is_answerable: bool = True
+    is_gone: bool = False
+    """Whether its task has expired, and with it what was asked."""
 
     @property
     def message(self) -> str:
@@ -118,6 +120,8 @@ class QuestionForm:
     @property
     def heading(self) -> str:
         """What stands above it: what is asked or, of what no person is asked, who is."""
+        if self.is_gone:
+            return "What was asked is no longer shown."
         return self.message or _UNSAID.get(self.question.kind, "The tool asks")
 
     @property
@@ -177,6 +181,25 @@ def answered_form(question: QuestionView) -> QuestionForm:
     given = content if isinstance(content, Mapping) else {}
     filled = (replace(each, values=_texts(each.field, given.get(each.field.name))) for each in form.widgets)
     return replace(form, widgets=tuple(filled))
+
+
+def draft_of(question: QuestionView, typed: QueryDict | None = None) -> QuestionForm:
+    """The form of a question whose task has expired: what was typed, by the names that it was sent with."""
+    sent = dict(typed.lists() if typed else ())
+    said = {
+        name.removeprefix(PREFIX): ", ".join(map(str, values))
+        for name, values in sent.items()
+        if name.startswith(PREFIX)
+    }
+    widgets = (
+        Widget(_line(name), (text,), (), f"q{question.id}-{index}") for index, (name, text) in enumerate(said.items())
+    )
+    return QuestionForm(question, tuple(widgets), is_answerable=False, is_gone=True)
+
+
+def _line(name: str) -> Field:
+    """A field of which no more is known than its name; long enough for anything."""
+    return Field(name=name, title=name, kind=FieldKind.TEXT, required=True, max_length=RAW_CHARACTERS)
 
 
 def content_of(question: QuestionView, typed: QueryDict, *, zone: tzinfo) -> dict[str, object]:

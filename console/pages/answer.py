@@ -5,6 +5,7 @@ A form never accepts a dead prompt: the store decides, and whoever lost sees who
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from django.contrib import messages
@@ -15,15 +16,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from console.access import Action, Principal, actor_for, require
-from console.forms import QuestionForm, content_of, form_for
+from console.forms import QuestionForm, content_of, draft_of, form_for
 from console.pages import inbox
-from console.pages.asking import REASON_CHARACTERS, Asked, closed, find_asked, needs_reason
+from console.pages.asking import REASON_CHARACTERS, Asked, ended, find_asked, needs_reason
 from tasks_app import store
-from tasks_app.domain.errors import InvalidAnswer, NotAllowed, NotFound
+from tasks_app.domain.errors import ConcurrentModification, InvalidAnswer, LimitExceeded, NotAllowed, NotFound
 from tasks_app.domain.identity import Actor
 from tasks_app.domain.questions import AnswerAction, QuestionKind, Via
 from tasks_app.engine import hints
-from tasks_app.store import queries
 
 UNPROCESSABLE = 422
 CONFLICT = 409
@@ -35,28 +35,46 @@ def answer(request: HttpRequest, principal: Principal, task_id: UUID, key: str) 
     """Record an answer, or say why not: 422 for one that does not fit, 409 for one that came too late."""
     asked = find_asked(principal, task_id, key)
     try:
-        given = _given(request, asked.question)
-        done = store.answer(
-            task_id,
-            {key: given},
-            owner_id=principal.scope(everyone=True),
-            by=_actor(request, principal, asked),
-            via=Via.CONSOLE,
-        )
+        by = _actor(request, principal, asked)
+        given = {key: _given(request, asked.question)}
+        done = store.answer(task_id, given, owner_id=principal.scope(everyone=True), by=by, via=Via.CONSOLE)
     except InvalidAnswer as wrong:
-        form = form_for(asked.question, request.POST, wrong.fields)
-        return _again(request, principal, asked, form, status=UNPROCESSABLE)
-    except NotAllowed as refused:
-        form = form_for(asked.question, request.POST, {"": [str(refused)]})
-        return _again(request, principal, asked, form, status=UNPROCESSABLE)
+        return _refused(request, principal, asked, wrong.fields)
+    except (NotAllowed, LimitExceeded) as refused:
+        return _refused(request, principal, asked, {"": [str(refused)]})
+    except ConcurrentModification as busy:
+        return _refused(request, principal, asked, {"": [str(busy)]}, status=CONFLICT)
     except NotFound:
-        raise Http404 from None
+        return _not_found(request, principal, asked)
     if not done.recorded:
-        late = find_asked(principal, task_id, key)
-        return _again(request, principal, late, form_for(late.question, request.POST), status=CONFLICT)
+        return _refused(request, principal, asked, {}, status=CONFLICT)
     hints.send()
     messages.success(request, "Answer sent. The task goes on as soon as a worker picks it up.")
     return redirect(_following(request, principal, asked))
+
+
+def _refused(
+    request: HttpRequest,
+    principal: Principal,
+    asked: Asked,
+    errors: Mapping[str, Sequence[str]],
+    *,
+    status: int = UNPROCESSABLE,
+) -> HttpResponse:
+    """The form again with what is wrong. One that is over is locked instead, and says what ended it."""
+    late = find_asked(principal, asked.task.id, asked.question.key)
+    if ended(late, {}) is None:
+        return _again(request, principal, late, form_for(late.question, request.POST, errors), status=status)
+    form = form_for(late.question, request.POST) if late.is_live else draft_of(late.question, request.POST)
+    return _again(request, principal, late, form, status=CONFLICT)
+
+
+def _not_found(request: HttpRequest, principal: Principal, asked: Asked) -> HttpResponse:
+    """The task is another's or has expired; what was typed for one that expired is not lost."""
+    late = find_asked(principal, asked.task.id, asked.question.key)
+    if late.is_live or not principal.may_on(Action.ANSWER, task_owner_id=late.task.owner_id):
+        raise Http404
+    return _refused(request, principal, late, {})
 
 
 def _given(request: HttpRequest, question: store.QuestionView) -> store.Answer:
@@ -67,7 +85,11 @@ def _given(request: HttpRequest, question: store.QuestionView) -> store.Answer:
         return store.Answer(AnswerAction(action))
     if question.kind is not QuestionKind.FORM:
         return store.Answer(AnswerAction.ACCEPT)
-    return store.Answer(AnswerAction.ACCEPT, content_of(question, request.POST, zone=timezone.get_current_timezone()))
+    try:
+        content = content_of(question, request.POST, zone=timezone.get_current_timezone())
+    except ValueError as unshowable:
+        raise InvalidAnswer({"": [str(unshowable)]}) from None
+    return store.Answer(AnswerAction.ACCEPT, content)
 
 
 def _actor(request: HttpRequest, principal: Principal, asked: Asked) -> Actor:
@@ -82,8 +104,7 @@ def _again(
     said = {"form": form, "keeps_draft": True, "reason": request.POST.get("reason", "")[:REASON_CHARACTERS]}
     if request.POST.get("then") == "inbox":
         return inbox.show(request, principal, asked, said, status=status)
-    ended = closed(asked.question, now=queries.now())
-    context = {"asked": asked, "closed": ended, "needs_reason": needs_reason(principal, asked), **said}
+    context = {"asked": asked, "closed": ended(asked), "needs_reason": needs_reason(principal, asked), **said}
     return render(request, "question.html", context, status=status)
 
 
@@ -93,4 +114,4 @@ def _following(request: HttpRequest, principal: Principal, asked: Asked) -> str:
         return reverse("task", args=[asked.task.id])
     if "next" in request.POST:
         return inbox.next_address(request, principal)
-    return reverse("question", args=[asked.task.id, asked.question.key])
+    return reverse("question", args=[asked.task.id, asked.question.key]) + inbox.suffix(request)

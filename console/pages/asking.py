@@ -5,8 +5,8 @@ What the pages of the inbox and of a task share. Nothing here takes a request.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from console.access import Action, Principal
 from tasks_app import store
 from tasks_app.conf import conf
 from tasks_app.domain.errors import NotFound
+from tasks_app.domain.outcome import Outcome
 from tasks_app.domain.questions import AnswerAction, Audience, QuestionKind, QuestionState, Via
 from tasks_app.store import queries, search
 
@@ -27,27 +28,50 @@ _KINDS = {QuestionKind.URL: "link", QuestionKind.SAMPLING: "for a model", Questi
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with its task, as somebody who may see it sees it."""
+    """A question with its task and what else that asked, as somebody who may see it sees it at one moment.
+
+    Once the task has expired nothing of what it asked or was told is left in it, only that it asked.
+    """
 
     task: store.Snapshot
     question: store.QuestionView
+    others: tuple[store.QuestionView, ...]
+    now: datetime
 
     @property
     def is_gate(self) -> bool:
         """Whether it is an operator's approval."""
         return self.question.audience is Audience.OPERATOR
 
+    @property
+    def is_live(self) -> bool:
+        """Whether its task can still be read, and so the question too."""
+        return is_live(self.task, self.now)
+
+
+def is_live(task: store.Snapshot, now: datetime) -> bool:
+    """Whether a task has not expired, seen by the loop already or not."""
+    return task.expired_at is None and (task.held or task.expires_at > now)
+
 
 def find_asked(principal: Principal, task_id: UUID, key: str) -> Asked:
-    """The question, if the task is one that the principal may see; otherwise there is no such page."""
+    """The question, if the task is one that the principal may see, expired or not; otherwise there is no such page."""
     try:
-        task = queries.get(task_id, owner_id=principal.scope(everyone=True))
+        task = queries.look(task_id, owner_id=principal.scope(everyone=True))
     except NotFound:
         raise Http404 from None
-    for question in queries.questions(task_id):
+    now = queries.now()
+    read = queries.questions(task_id)
+    asked = read if is_live(task, now) else [bare(each) for each in read]
+    for question in asked:
         if question.key == key:
-            return Asked(task, question)
+            return Asked(task, question, tuple(each for each in asked if each is not question), now)
     raise Http404
+
+
+def bare(question: store.QuestionView) -> store.QuestionView:
+    """A question without what it asked and what was answered: all that may be shown once its task has expired."""
+    return replace(question, request={}, answer=None)
 
 
 def why_not(principal: Principal, asked: Asked) -> str:
@@ -119,8 +143,10 @@ class Closed:
     what: str
     at: datetime | None
     reason: str = ""
+    is_answered: bool = False
 
 
+WITH_ITS_TASK = "Expired with its task."
 _ENDS = {
     QuestionState.EXPIRED: "Nobody answered in time.",
     QuestionState.WITHDRAWN: "The task ended before this was answered.",
@@ -129,20 +155,42 @@ _DID = {AnswerAction.ACCEPT: "answered", AnswerAction.DECLINE: "declined", Answe
 
 
 def closed(
-    question: store.QuestionView, names: Mapping[int, str] | None = None, *, now: datetime | None = None
+    question: store.QuestionView, task: store.Snapshot, names: Mapping[int, str], *, now: datetime
 ) -> Closed | None:
-    """Who or what ended a question; None while it is open. Past its deadline it is over, swept already or not.
+    """Who or what ended a question of this task; None while it is open. `names` are those of the people in it.
 
-    `names` are those of owners, if they are known already.
+    Past its own deadline or that of its task it is over, swept already or not.
     """
     if question.state is QuestionState.OPEN:
-        is_late = now is not None and question.expires_at <= now
-        return Closed(_ENDS[QuestionState.EXPIRED], question.expires_at) if is_late else None
+        return _over(question, task, now)
     if question.action is None:
-        return Closed(_ENDS.get(question.state, "This question is closed."), question.closed_at)
+        is_with_task = question.state is QuestionState.WITHDRAWN and task.outcome is Outcome.EXPIRED
+        said = WITH_ITS_TASK if is_with_task else _ENDS.get(question.state, "This question is closed.")
+        return Closed(said, question.closed_at)
     by = question.answered_by or {}
-    is_owner = isinstance(by.get("id"), int)
-    name = (search.owner_names([by["id"]]) if names is None else names).get(by["id"], "") if is_owner else ""
+    name = names.get(by["id"], "") if isinstance(by.get("id"), int) else ""
     who = name or {"engine": "The deadline", "worker": "The worker"}.get(str(by.get("kind")), "A client")
     through = " through a client" if question.answered_via == Via.MCP else ""
-    return Closed(f"{who} {_DID[question.action]} this{through}.", question.closed_at, str(by.get("reason") or ""))
+    reason = str(by.get("reason") or "")
+    return Closed(f"{who} {_DID[question.action]} this{through}.", question.closed_at, reason, is_answered=True)
+
+
+def _over(question: store.QuestionView, task: store.Snapshot, now: datetime) -> Closed | None:
+    if not is_live(task, now):
+        return Closed(WITH_ITS_TASK, task.expires_at)
+    return Closed(_ENDS[QuestionState.EXPIRED], question.expires_at) if question.expires_at <= now else None
+
+
+def ended(asked: Asked, names: Mapping[int, str] | None = None) -> Closed | None:
+    """The same of a question with its task; the name of who answered is read unless it is known."""
+    if names is None:
+        who = list(people([asked.question]))
+        names = search.owner_names(who) if who else {}
+    return closed(asked.question, asked.task, names, now=asked.now)
+
+
+def people(asked: Iterable[store.QuestionView]) -> set[int]:
+    """Who answered these questions."""
+    return {
+        each.answered_by["id"] for each in asked if each.answered_by and isinstance(each.answered_by.get("id"), int)
+    }

@@ -23,6 +23,8 @@ RELEASE = "release"
 def claim(request: HttpRequest, principal: Principal, task_id: UUID, key: str) -> HttpResponse:
     """Claim, renew, take over or release; gives what the form now says, or for a plain form its page again."""
     asked = find_asked(principal, task_id, key)
+    if not asked.is_live:
+        raise Http404
     if refused := why_not(principal, asked):
         if not principal.may_on(Action.ANSWER, task_owner_id=asked.task.owner_id):
             raise Http404

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -19,16 +19,18 @@ from django.views.decorators.http import require_safe
 
 from console import present, store
 from console.access import Action, Principal, require
-from console.forms import answered_form, form_for
+from console.forms import QuestionForm, answered_form, draft_of, form_for
 from console.jsontree import Node, tree
 from console.pages.asking import (
     Asked,
     Holding,
     closed,
+    ended,
     find_asked,
     holdings,
     kind_words,
     needs_reason,
+    people,
     subject,
     why_not,
 )
@@ -141,10 +143,10 @@ def count(request: HttpRequest, principal: Principal) -> HttpResponse:  # noqa: 
 @require(Action.VIEW)
 def state(request: HttpRequest, principal: Principal, task_id: UUID, key: str) -> HttpResponse:
     """What a form that is open in a browser has to say above it: nothing (204), or who or what ended the question."""
-    ended = closed(find_asked(principal, task_id, key).question, now=queries.now())
-    if ended is None:
+    said = ended(find_asked(principal, task_id, key))
+    if said is None:
         return HttpResponse(status=204)
-    context = {"closed": ended, "keeps_draft": True, "offers_next": True}
+    context = {"closed": said, "keeps_draft": True, "offers_next": True}
     return render(request, "parts/question_closed.html", context)
 
 
@@ -155,16 +157,17 @@ def waiting_for(principal: Principal) -> inbox.Waiting:
 
 
 def next_address(request: HttpRequest, principal: Principal) -> str:
-    """Where to go after an answer: to the question that expires next, or to the empty inbox."""
-    found = inbox.page(
-        QuestionState.OPEN,
-        owner_id=owner_scope(request, principal),
-        sees_approvals=principal.may(Action.APPROVE, everyone=True),
-        limit=1,
-    )
+    """Where to go after an answer: to the question of the same list that expires next, or to that list, empty."""
+    wanted = replace(_filters(request), tab="open", after=None)
+    found = _find(request, principal, wanted, limit=1)
     if not found:
-        return reverse("inbox")
-    return reverse("question", args=[found[0].question.task_id, found[0].question.key])
+        return reverse("inbox") + wanted.query()
+    return reverse("question", args=[found[0].question.task_id, found[0].question.key]) + wanted.query()
+
+
+def suffix(request: HttpRequest) -> str:
+    """The list that a page was opened from, as the end of an address."""
+    return _filters(request).query()
 
 
 def show(
@@ -177,14 +180,15 @@ def show(
 ) -> HttpResponse:
     """The page: the list, and the question that was asked for or the first. `said` is what was typed into its form."""
     wanted = _filters(request)
-    now = queries.now()
-    found = _find(request, principal, wanted)
-    context: dict[str, Any] = _list(request, principal, wanted, found, now) | {"is_chosen": asked is not None}
+    found = _find(request, principal, wanted, limit=PAGE + 1)
+    is_chosen = asked is not None
     if asked is None and found and wanted.state is QuestionState.OPEN:
         first = found[0].question
         asked = find_asked(principal, first.task_id, first.key)
+    now = queries.now() if asked is None else asked.now
+    context: dict[str, Any] = _list(request, principal, wanted, found, now) | {"is_chosen": is_chosen}
     if asked is not None:
-        context |= _chosen(principal, asked, now) | (said or {})
+        context |= _chosen(principal, asked) | (said or {})
     return render(request, "inbox.html", context, status=status)
 
 
@@ -207,13 +211,13 @@ def _place(text: str) -> inbox.Place | None:
         return None
 
 
-def _find(request: HttpRequest, principal: Principal, wanted: Filters) -> list[inbox.Item]:
-    """One more than a page holds: the one that says that there is another."""
+def _find(request: HttpRequest, principal: Principal, wanted: Filters, *, limit: int) -> list[inbox.Item]:
+    """What stands in the list; one more than a page holds says that there is another."""
     return inbox.page(
         wanted.state,
         owner_id=owner_scope(request, principal),
         sees_approvals=principal.may(Action.APPROVE, everyone=True),
-        limit=PAGE + 1,
+        limit=limit,
         tool=wanted.tool,
         of_owner_id=wanted.of_owner_id,
         after=wanted.after,
@@ -249,7 +253,8 @@ def _row(each: inbox.Item, names: Mapping[int, str], held: Mapping[int, Holding]
     due = present.countdown(each.question.expires_at, now=now)
     owner = names.get(each.owner_id, "")
     asked = each.question
-    return Row(each, due, owner, kind_words(asked), subject(asked), held.get(asked.id))
+    said = subject(asked) if each.is_live else "Its task has expired"
+    return Row(each, due, owner, kind_words(asked), said, held.get(asked.id))
 
 
 def _nothing(principal: Principal, owner_id: int | None) -> dict[str, Any]:
@@ -282,32 +287,46 @@ def _signed(place: inbox.Place) -> str:
     return signing.dumps([place.at.isoformat(), place.id], salt=SALT)
 
 
-def _chosen(principal: Principal, asked: Asked, now: datetime) -> dict[str, Any]:
-    question = asked.question
+def _chosen(principal: Principal, asked: Asked) -> dict[str, Any]:
+    question, task = asked.question, asked.task
     refused = why_not(principal, asked)
-    ended = closed(question, now=now)
+    names = search.owner_names(list({task.owner_id, *people([question, *asked.others])}))
+    end = ended(asked, names)
     return {
         "asked": asked,
         "question": question,
-        "form": form_for(question) if ended is None else answered_form(question),
-        "closed": ended,
+        "form": _form(asked, is_over=end is not None),
+        "closed": end,
         "may_answer": not refused,
         "why_not": refused,
         "needs_reason": needs_reason(principal, asked),
         "holding": holdings(principal, [question.id]).get(question.id),
         "advance": store.notice_of(principal.user.pk).advance,
-        "due": present.countdown(min(question.expires_at, asked.task.expires_at), now=now),
-        "is_with_task": question.expires_at >= asked.task.expires_at,
-        "owner": search.owner_names([asked.task.owner_id]).get(asked.task.owner_id, ""),
-        "chip": present.chip(asked.task.status),
+        "due": present.countdown(min(question.expires_at, task.expires_at), now=asked.now),
+        "is_with_task": question.expires_at >= task.expires_at,
+        "owner": names.get(task.owner_id, ""),
+        "chip": present.chip(task.status),
+        "earlier": [
+            (each, closed(each, task, names, now=asked.now))
+            for each in asked.others
+            if each.state is not QuestionState.OPEN
+        ],
+        **(_payload(asked) if asked.is_live else {}),
+    }
+
+
+def _form(asked: Asked, *, is_over: bool) -> QuestionForm:
+    if not asked.is_live:
+        return draft_of(asked.question)
+    return answered_form(asked.question) if is_over else form_for(asked.question)
+
+
+def _payload(asked: Asked) -> dict[str, Any]:
+    """What its task was given and wrote, and what was answered: for as long as the task is there."""
+    return {
         "lines": inbox.last_lines(asked.task.id, limit=LAST_LINES),
         "arguments": tree(asked.task.arguments),
-        "sent": _content(question.answer),
-        "earlier": [
-            (each, closed(each))
-            for each in queries.questions(asked.task.id)
-            if each.state is not QuestionState.OPEN and each.id != question.id
-        ],
+        "sent": _content(asked.question.answer),
     }
 
 

@@ -196,7 +196,9 @@ def _context(principal: Principal, found: store.Snapshot, show: Show) -> dict[st
         "forms": [] if is_expired else _forms(principal, asked, is_own),
         "asked": len(asked),
         "held": holdings(principal, [each.id for each in asked if each.state is QuestionState.OPEN]),
-        "questions": [(each, closed(each, names)) for each in asked if each.state is not QuestionState.OPEN],
+        "questions": [
+            (each, closed(each, found, names, now=now)) for each in asked if each.state is not QuestionState.OPEN
+        ],
         "timeline": timeline(events, names=names, said=said, show=show),
         "shows": list(Show),
         "show": show.value,

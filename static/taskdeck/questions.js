@@ -25,7 +25,10 @@ function goneBanner() {
   const banner = document.createElement("div");
   banner.className = "banner";
   banner.setAttribute("role", "alert");
-  banner.append(Object.assign(document.createElement("p"), { textContent: "This question is no longer there." }));
+  const copy = Object.assign(document.createElement("button"), { type: "button", className: "btn", hidden: true });
+  copy.textContent = "Copy draft";
+  copy.dataset.copyDraft = "";
+  banner.append(Object.assign(document.createElement("p"), { textContent: "This question is no longer there." }), copy);
   return banner;
 }
 
@@ -57,8 +60,8 @@ function offerCopy(form, banner) {
 }
 
 function draftOf(form) {
-  const typed = [...form.elements].filter((each) => each.name.startsWith("f-") && isSaid(each));
-  return typed.map((each) => each.name.slice(2) + ": " + each.value).join("\n");
+  const typed = [...form.elements].filter((each) => /^(f-|reason$)/.test(each.name) && isSaid(each));
+  return typed.map((each) => each.name.replace(/^f-/, "") + ": " + each.value).join("\n");
 }
 
 function isSaid(control) {

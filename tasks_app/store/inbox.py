@@ -19,8 +19,13 @@ MOST_LOOKED_AT = 500
 
 # The soonest to expire first while open; the latest to close first afterwards.
 _FROM = "FROM tasks_question q JOIN tasks_task t ON t.id = q.task_id"
-_PAGE = f"SELECT {QUESTION_COLUMNS}, t.tool, t.owner_id, t.client {_FROM} WHERE {{which}} ORDER BY {{order}} LIMIT {{limit}}"
-_FACETS = f"SELECT DISTINCT tool, owner_id FROM (SELECT t.tool, t.owner_id {_FROM} WHERE {{which}} ORDER BY {{order}} LIMIT {MOST_LOOKED_AT}) few"
+_PAGE = f"SELECT {QUESTION_COLUMNS}, t.tool, t.owner_id, t.client, {IS_LIVE} AS is_live {_FROM} WHERE {{which}} ORDER BY {{order}} LIMIT {{limit}}"
+_FACETS = "SELECT DISTINCT tool, owner_id FROM ({few}) few"
+_FEW = f"SELECT t.tool, t.owner_id, q.id, q.closed_at {_FROM} WHERE {{which}} ORDER BY {{order}} LIMIT {{limit}}"
+# Each of the states is read by the index of what is closed, which begins with the state.
+_EITHER = "SELECT * FROM ({parts}) q ORDER BY {order} LIMIT {limit}"
+# What ran out: by a deadline of its own, or with its task, whose expiry then withdrew it.
+_RAN_OUT = ("q.state = 'expired'", "q.state = 'withdrawn' AND t.outcome = 'expired'")
 # What only a client's model can answer is listed, but no person is called for it.
 _FOR_PEOPLE = "q.state = 'open' AND q.expires_at > tasks_now() AND q.kind IN ('form', 'url')"
 _OWN = f"""(
@@ -45,6 +50,8 @@ class Item:
     tool: str
     owner_id: int
     client: str
+    is_live: bool
+    """Whether the task has not expired: after that nothing of what was asked is shown."""
 
     @property
     def place(self) -> Place:
@@ -99,15 +106,26 @@ def page(
         column = "q.expires_at" if state is QuestionState.OPEN else "q.closed_at"
         which += f" AND ({column}, q.id) {comparison} (%(at)s::timestamptz, %(after)s::bigint)"
         params = {**params, "at": after.at, "after": after.id}
-    found = rows(_PAGE.format(which=which, order=_order(state), limit=int(limit)), params)
-    return [Item(question(tuple(values)), tool_, owner, client) for *values, tool_, owner, client in found]
+    found = rows(_listing(_PAGE, state, which, limit), params)
+    return [
+        Item(question(tuple(values)), tool_, owner, client, is_live) for *values, tool_, owner, client, is_live in found
+    ]
 
 
 def facets(state: QuestionState, *, owner_id: int | None, sees_approvals: bool) -> Facets:
     """By what the list of these questions can be narrowed."""
     which, params = _which(Listed(state=state, owner_id=owner_id, sees_approvals=sees_approvals))
-    found = rows(_FACETS.format(which=which, order=_order(state)), params)
+    found = rows(_FACETS.format(few=_listing(_FEW, state, which, MOST_LOOKED_AT)), params)
     return Facets(tuple(sorted({tool for tool, _ in found})), tuple(sorted({owner for _, owner in found})))
+
+
+def _listing(text: str, state: QuestionState, which: str, limit: int) -> str:
+    """The statement of a list in its order: of one state, or of the two that both mean that nobody answered."""
+    order = _order(state)
+    if state is not QuestionState.EXPIRED:
+        return text.format(which=f"q.state = '{state.value}' AND {which}", order=order, limit=int(limit))
+    parts = (text.format(which=f"{each} AND {which}", order=order, limit=int(limit)) for each in _RAN_OUT)
+    return _EITHER.format(parts=" UNION ALL ".join(f"({part})" for part in parts), order=order, limit=int(limit))
 
 
 def _order(state: QuestionState) -> str:
@@ -115,8 +133,8 @@ def _order(state: QuestionState) -> str:
 
 
 def _which(listed: Listed) -> tuple[str, Params]:
-    """The condition for a list: one text for each shape, so that each has the plan of its own index."""
-    parts = [f"q.state = '{listed.state.value}'"]
+    """The rest of the condition for a list: one text for each shape, so that each has the plan of its own index."""
+    parts = ["true"]
     if listed.state is QuestionState.OPEN:
         # Past its deadline a question is over, whether or not the loop has seen it.
         parts += ["q.expires_at > tasks_now()", IS_LIVE]

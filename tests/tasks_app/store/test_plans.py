@@ -162,6 +162,12 @@ CASES: dict[str, tuple[Ask, str]] = {
     "what was answered": (
         lambda s: inbox.page(QuestionState.ANSWERED, owner_id=None, sees_approvals=True, limit=50), "question_closed",
     ),
+    "what ran out": (
+        lambda s: inbox.page(QuestionState.EXPIRED, owner_id=None, sees_approvals=True, limit=50), "question_closed",
+    ),
+    "by what a list of what ran out can be narrowed": (
+        lambda s: inbox.facets(QuestionState.EXPIRED, owner_id=None, sees_approvals=True), "question_closed",
+    ),
     "approvals that wait": (lambda s: inbox.waiting(s.owner_id, approvals=True), "question_approval"),
     "timeline": (lambda s: queries.timeline(s.task_id), "event_task"),
     "attempts of a task": (lambda s: queries.attempts(s.task_id), "tasks_attempt_pkey"),
