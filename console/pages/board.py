@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 
 from console import present
 from console.access import Action, Principal, require
+from console.pages.asking import is_live
 from console.pages.connect import steps_context
 from console.pages.facets import facets, link, without_last
 from console.pages.layout import CHOICES, preference_at
@@ -27,6 +28,7 @@ PAGE = 50
 QUESTIONS_FIRST = 10
 MOST_ROWS = 100
 SALT = "console.place"
+EXPIRED = search.Term((search.Flag.EXPIRED.value,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ def tasks(request: HttpRequest, principal: Principal) -> HttpResponse:
         "query": query,
         "errors": wanted.errors,
         "sort": sort.value,
+        "shows_expired": any(search.Flag.EXPIRED in each.values and not each.negated for each in wanted.filter.flags),
         "by_age": link(request, sort=""),
         "by_expiry": link(request, sort="expires"),
         "older": link(request, after=_cursor(page.older)) if page.older else "",
@@ -84,7 +87,7 @@ def tasks(request: HttpRequest, principal: Principal) -> HttpResponse:
     }
     if context["is_empty"]:
         context |= steps_context(principal)
-    return render(request, "parts/task_results.html" if request.htmx else "tasks.html", context)  # type: ignore[attr-defined]
+    return render(request, "tasks.html", context)
 
 
 def _table(request: HttpRequest, principal: Principal) -> dict[str, Any]:
@@ -104,11 +107,16 @@ def _table(request: HttpRequest, principal: Principal) -> dict[str, Any]:
 @require_safe
 @require(Action.VIEW)
 def changed_rows(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The rows of some tasks, for a page that was told that they changed. What is not the viewer's is not there."""
+    """The rows of some tasks, for a page that was told that they changed. What is not the viewer's is not there.
+
+    Nor is what has expired, unless the page is one that lists that too.
+    """
     ids = [each for each in map(_uuid, request.GET.get("ids", "").split(",")[:MOST_ROWS]) if each is not None]
+    named = search.Filter(ids=(search.Term(tuple(map(str, ids))),))
+    lists = [named, replace(named, flags=(EXPIRED,))] if "expired" in request.GET else [named]
     scope = principal.scope(everyone=True)
-    found = search.find(search.Filter(ids=(search.Term(tuple(map(str, ids))),)), owner_id=scope, limit=MOST_ROWS)
-    rows = rows_for(found.tasks) if ids else []
+    found = [task for each in lists for task in search.find(each, owner_id=scope, limit=MOST_ROWS).tasks] if ids else []
+    rows = rows_for(tuple(found))
     return render(request, "parts/task_rows.html", {"rows": rows, "columns": preference_at(request).columns})
 
 
@@ -123,20 +131,27 @@ def rows_for(found: tuple[store.Snapshot, ...]) -> list[Row]:
 
 
 def _row(task: store.Snapshot, line: search.Line, owner: str, now: datetime) -> Row:
-    question = None if line.question is None else _question(codec.decode(line.question))
-    error = {} if line.error is None else codec.decode(line.error)
+    said, is_quoted, error_code = _said(task, line) if is_live(task, now) else ("", False, "")
     return Row(
         task,
         chip=present.chip(task.status),
         badges=present.badges(task, now=now, is_stopping=line.is_stopping),
         owner=owner,
-        said=question or error.get("message") or _tool_error(line) or task.status_message,
-        is_quoted=question is not None,
-        error_code=str(error.get("code", "")),
+        said=said,
+        is_quoted=is_quoted,
+        error_code=error_code,
         answered=line.answered,
         expires=present.countdown(task.expires_at, now=now),
         now=now,
     )
+
+
+def _said(task: store.Snapshot, line: search.Line) -> tuple[str, bool, str]:
+    """What a live task asks or says, whether that is a quotation, and the code of its error."""
+    question = None if line.question is None else _question(codec.decode(line.question))
+    error = {} if line.error is None else codec.decode(line.error)
+    said = question or error.get("message") or _tool_error(line) or task.status_message
+    return said, question is not None, str(error.get("code", ""))
 
 
 def _question(request: dict[str, Any]) -> str:

@@ -23,8 +23,6 @@ RELEASE = "release"
 def claim(request: HttpRequest, principal: Principal, task_id: UUID, key: str) -> HttpResponse:
     """Claim, renew, take over or release; gives what the form now says, or for a plain form its page again."""
     asked = find_asked(principal, task_id, key)
-    if not asked.is_live:
-        raise Http404
     if refused := why_not(principal, asked):
         if not principal.may_on(Action.ANSWER, task_owner_id=asked.task.owner_id):
             raise Http404
@@ -32,6 +30,9 @@ def claim(request: HttpRequest, principal: Principal, task_id: UUID, key: str) -
     how = request.POST.get("how", "")
     if how not in {TAKE, OVER, RELEASE}:
         raise BadRequest("Claim, take over or release?")
+    if not asked.is_live:
+        # A form that is still open in a browser lets go of what went with its task.
+        return HttpResponse(status=204)
     question_id = asked.question.id
     if how == RELEASE:
         store.release(asked.task, question_id, owner_id=principal.owner_id)

@@ -37,7 +37,7 @@ function offerPath(row) {
   if (row.querySelector(".leaf-copy")) return;
   for (const each of document.querySelectorAll(".leaf-copy")) each.remove();
   const value = row.querySelector(".v");
-  if (value) row.append(pathButton("Copy value", () => plainValue(value.textContent)));
+  if (value && !("cut" in row.dataset)) row.append(pathButton("Copy value", () => plainValue(value.textContent)));
   if (row.dataset.path) row.append(pathButton("Copy path", () => row.dataset.path));
 }
 
@@ -51,12 +51,14 @@ function onPoint(event) {
   if (row) offerPath(row);
 }
 
+function offerCopies() {
+  for (const button of document.querySelectorAll("[data-copy], [data-copy-from]")) button.hidden = !navigator.clipboard;
+}
+
 function startCopy() {
-  if (!navigator.clipboard) {
-    for (const button of document.querySelectorAll("[data-copy-from]")) button.hidden = true;
-    return;
-  }
-  for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
+  offerCopies();
+  document.addEventListener("shown", offerCopies);
+  if (!navigator.clipboard) return;
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-copy], [data-copy-from]");
     if (button) copyFrom(button);

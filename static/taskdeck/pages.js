@@ -17,8 +17,9 @@ async function read(address) {
   }
 }
 
+/* A page that was sent by a form has another address to read it from; a part of it may know a better one. */
 function pageAddress() {
-  const own = document.querySelector("[data-address]");
+  const own = [...document.querySelectorAll("[data-address]")].at(-1);
   return own ? own.dataset.address : location.pathname + location.search;
 }
 
@@ -42,6 +43,7 @@ async function readPage() {
   if (text === null || !isFollowing()) return;
   const page = parse(text);
   if (isFirst(page)) return replaceMain(page);
+  if (hasEnded(page)) return showEnd(page);
   for (const region of document.querySelectorAll("[data-live]")) putInPlace(region, page);
   tell("live:page", page);
 }
@@ -49,6 +51,21 @@ async function readPage() {
 /* Something is there at last, on a page that said that there was nothing. */
 function isFirst(page) {
   return document.querySelector("main [data-empty]") && !page.querySelector("main [data-empty]");
+}
+
+/* The task has expired: its page is another now, which shows what remains. */
+function hasEnded(page) {
+  const state = 'main [data-live="state"]';
+  return document.querySelector(state) && page.querySelector("main [data-ended]") && !page.querySelector(state);
+}
+
+/* What somebody typed is not given up for it: the form locks, and only what stands above it changes. */
+function showEnd(page) {
+  if (!hasDraft()) return replaceMain(page);
+  const ended = document.adoptNode(page.querySelector("main [data-ended]"));
+  document.querySelector('main [data-live="state"]').replaceChildren(...ended.childNodes);
+  document.querySelector('main [data-live="acts"]').replaceChildren();
+  checkFormsSoon();
 }
 
 function replaceMain(page) {

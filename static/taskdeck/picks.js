@@ -80,7 +80,12 @@ function startPicks() {
   document.addEventListener("change", showPicked);
   document.addEventListener("reset", () => setTimeout(showPicked));
   document.addEventListener("htmx:afterSwap", showQuestion);
+  document.addEventListener("shown", offerIds);
   addEventListener("pageshow", showPicked);
+  offerIds();
+}
+
+function offerIds() {
   const copy = document.querySelector("[data-copy-ids]");
   if (copy) copy.hidden = !navigator.clipboard;
 }

@@ -36,9 +36,32 @@ async function readRows() {
   const ids = [...rows.wanted.keys()].slice(0, MOST_ROWS);
   for (const id of ids) rows.wanted.delete(id);
   const body = tableBody();
-  const text = body && body.dataset.rows && isFollowing() ? await read(body.dataset.rows + "?ids=" + ids.join(",")) : null;
-  if (text !== null) for (const row of rowsIn(parse("<table>" + text + "</table>"))) changeRow(row);
+  const text = body && body.dataset.rows && isFollowing() ? await read(body.dataset.rows + "ids=" + ids.join(",")) : null;
+  if (text !== null) takeRows(ids, [...rowsIn(parse("<table>" + text + "</table>"))]);
   if (rows.wanted.size) wantRows([]);
+}
+
+/* What was asked for and is not there has expired or is gone. */
+function takeRows(ids, fresh) {
+  const found = new Set(fresh.map((row) => row.id.slice(5)));
+  fresh.forEach(changeRow);
+  for (const id of ids) if (!found.has(id) && rowOf(id)) markGone(rowOf(id));
+  removeGone();
+}
+
+function markGone(row) {
+  row.dataset.gone = "";
+  const box = row.querySelector(".pick");
+  if (box) Object.assign(box, { checked: false, disabled: true });
+  showPicked();
+}
+
+/* Nothing moves under a pointer: a row that is gone stays, dimmed, until the pointer has left the list. */
+function removeGone() {
+  const body = tableBody();
+  const gone = body && !body.matches(":hover") ? body.querySelectorAll("tr[data-gone]") : [];
+  for (const row of gone) if (!row.contains(document.activeElement)) row.remove();
+  if (gone.length && !rowsIn(body).length) readPageSoon();
 }
 
 function rowsIn(page) {
@@ -72,8 +95,8 @@ function markChanges(row, fresh) {
 /* The page as it is now: values of rows that stand here, and how many do not. */
 function comparePage(page) {
   const body = tableBody();
-  if (!body) return;
   const fresh = [...rowsIn(page)];
+  if (!body || !rowsIn(body).length) return showResults(page, fresh.length > 0);
   fresh.filter((row) => rowOf(row.id.slice(5))).forEach((row) => changeRow(row.cloneNode(true)));
   const news = fresh.filter((row) => !rowOf(row.id.slice(5)));
   if ("older" in body.dataset) return;
@@ -98,6 +121,18 @@ function showRows(page) {
   showPicked();
 }
 
+/* A list that was empty fills, or one that ran empty says so; what somebody types into the search stays. */
+function showResults(page, isFilled) {
+  const [search, fresh] = [document, page].map((each) => each.querySelector("#results .search-row"));
+  if (!search || (!tableBody() && !isFilled)) return;
+  if (!fresh) return hasDraft() || replaceMain(page);
+  while (search.nextSibling) search.nextSibling.remove();
+  for (let next = fresh.nextSibling; next; next = fresh.nextSibling) search.parentElement.append(document.adoptNode(next));
+  htmx.process(search.parentElement);
+  showScripted();
+  showPicked();
+}
+
 function showPill(count) {
   const pill = document.querySelector("[data-new]");
   if (!pill) return;
@@ -114,5 +149,6 @@ async function acceptNew() {
 
 document.addEventListener("live:news", (event) => wantRows(event.detail.tasks));
 document.addEventListener("live:again", wantAllRows);
+document.addEventListener("tick", removeGone);
 document.addEventListener("live:page", (event) => comparePage(event.detail));
 document.addEventListener("click", (event) => event.target.closest("[data-new]") && acceptNew());

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils.html import escape
 
+from console import store as console_store
 from tasks_app import store
 from tasks_app.domain.errors import ConcurrentModification
 from tasks_app.domain.identity import Actor, ActorKind
@@ -227,3 +228,9 @@ def _statements(ana: Someone, opal: Someone, *, answered: int) -> int:
 
 def _owner(someone: Someone) -> Actor:
     return Actor(ActorKind.OWNER, id=someone.owner_id, via="console")
+
+
+def test_claim_of_a_question_that_went_with_its_task_is_nothing(ana: Someone, expired: store.QuestionView) -> None:
+    for how in ("take", "release"):
+        assert ana.browser.post(address(expired, "claim/"), {"how": how}).status_code == 204
+    assert console_store.holders([expired.id]) == {}
