@@ -59,6 +59,14 @@ def badges(task: Snapshot, *, now: datetime, is_stopping: bool = False) -> tuple
     return tuple(badge for applies, badge in said if applies)
 
 
+def percent(task: Snapshot) -> int | None:
+    """How far a task is, when it says so and has not ended."""
+    done, total = task.progress_done, task.progress_total
+    if done is None or not total or task.finished_at is not None:
+        return None
+    return min(int(100 * done / total), 100)
+
+
 def short_id(task_id: UUID | str) -> str:
     """An id that fits in a row."""
     text = str(task_id)

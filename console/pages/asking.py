@@ -5,6 +5,7 @@ What the pages of the inbox and of a task share. Nothing here takes a request.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +16,7 @@ from django.http import Http404
 from console import present
 from console import store as console_store
 from console.access import Action, Principal
+from console.jsontree import Node, tree
 from tasks_app import store
 from tasks_app.conf import conf
 from tasks_app.domain.errors import NotFound
@@ -187,6 +189,12 @@ def ended(asked: Asked, names: Mapping[int, str] | None = None) -> Closed | None
         who = list(people([asked.question]))
         names = search.owner_names(who) if who else {}
     return closed(asked.question, asked.task, names, now=asked.now)
+
+
+def content(question: store.QuestionView) -> Node | None:
+    """What was answered, as a tree; None where nothing was said with the answer."""
+    said = (question.answer or {}).get("content")
+    return None if said is None else tree(json.dumps(said))
 
 
 def people(asked: Iterable[store.QuestionView]) -> set[int]:

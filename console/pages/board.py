@@ -49,10 +49,7 @@ class Row:
     @property
     def percent(self) -> int | None:
         """How far it is, when it says so."""
-        done, total = self.task.progress_done, self.task.progress_total
-        if done is None or not total or self.task.finished_at is not None:
-            return None
-        return min(int(100 * done / total), 100)
+        return present.percent(self.task)
 
 
 @require_safe

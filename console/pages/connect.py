@@ -47,9 +47,8 @@ class Check:
 
     @property
     def has_tasks(self) -> bool:
-        """Whether the client declared the tasks extension with its call."""
-        extensions = {} if self.call is None else self.call.capabilities.get("extensions")
-        return isinstance(extensions, dict) and TASKS in extensions
+        """Whether the client takes tasks: it declared the extension or, in 2025-11-25, asked for a task."""
+        return self.call is not None and _takes_tasks(self.call)
 
 
 @require_safe
@@ -153,4 +152,10 @@ def _check(principal: Principal, tokens: list[credentials.TokenView] | None = No
     if token is None or token.used_at is None:
         return Check(token, None, asks=token is not None)
     call = credentials.latest_call(principal.owner_id, token)
-    return Check(token, call, asks=call is None and Scope.RUN in token.scopes)
+    is_done = call is not None and _takes_tasks(call)
+    return Check(token, call, asks=not is_done and Scope.RUN in token.scopes)
+
+
+def _takes_tasks(call: credentials.CallView) -> bool:
+    extensions = call.capabilities.get("extensions")
+    return not call.waits or (isinstance(extensions, dict) and TASKS in extensions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,11 +19,12 @@ from django.views.decorators.http import require_safe
 from console import present, store
 from console.access import Action, Principal, require
 from console.forms import QuestionForm, answered_form, draft_of, form_for
-from console.jsontree import Node, tree
+from console.jsontree import tree
 from console.pages.asking import (
     Asked,
     Holding,
     closed,
+    content,
     ended,
     find_asked,
     holdings,
@@ -326,10 +326,5 @@ def _payload(asked: Asked) -> dict[str, Any]:
     return {
         "lines": inbox.last_lines(asked.task.id, limit=LAST_LINES),
         "arguments": tree(asked.task.arguments),
-        "sent": _content(asked.question.answer),
+        "sent": content(asked.question),
     }
-
-
-def _content(answer: Mapping[str, Any] | None) -> Node | None:
-    content = (answer or {}).get("content")
-    return None if content is None else tree(json.dumps(content))

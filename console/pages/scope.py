@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
 
 from console.access import Action, Principal
 
 COOKIE = "scope"
+COOKIE_SECONDS = 365 * 24 * 60 * 60
+MINE = "mine"
 EVERYONE = "all"
+
+
+class ScopeMiddleware(MiddlewareMixin):
+    """Remembers what the switch was set to, for pages that are opened without saying it."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """Keep a scope that was asked for by somebody who has the switch."""
+        asked, principal = request.GET.get("scope", ""), getattr(request, "principal", None)
+        is_new = asked in {MINE, EVERYONE} and asked != request.COOKIES.get(COOKIE)
+        if is_new and isinstance(principal, Principal) and principal.may(Action.VIEW, everyone=True):
+            secure = settings.SESSION_COOKIE_SECURE
+            response.set_cookie(COOKIE, asked, max_age=COOKIE_SECONDS, secure=secure, httponly=True, samesite="Lax")
+        return response
 
 
 def asked_scope(request: HttpRequest) -> str:
     """What the page was asked to show, allowed or not: "all", or "mine" for anything else."""
     asked = request.GET.get("scope") or request.COOKIES.get(COOKIE)
-    return EVERYONE if asked == EVERYONE else "mine"
+    return EVERYONE if asked == EVERYONE else MINE
 
 
 def is_everyone(request: HttpRequest, principal: Principal) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,18 +18,40 @@ from console.access import VIA, Action, Principal, actor_for, require
 from console.forms import QuestionForm, form_for
 from console.headline import headline
 from console.jsontree import tree
-from console.pages.asking import REASON_CHARACTERS, closed, holdings
+from console.pages.asking import (
+    REASON_CHARACTERS,
+    Asked,
+    closed,
+    content,
+    holdings,
+    is_live,
+    needs_reason,
+    people,
+    why_not,
+)
 from console.pages.bulk import EXTEND_BY, USUAL
 from console.story import Show, attempt_end, split, timeline
 from tasks_app import store
-from tasks_app.domain.errors import NotAllowed, NotFound
+from tasks_app.domain.errors import ConcurrentModification, LimitExceeded, NotAllowed, NotFound, TaskdeckError
 from tasks_app.domain.identity import Actor, ActorKind
-from tasks_app.domain.questions import Audience, QuestionState
+from tasks_app.domain.questions import QuestionState
 from tasks_app.store import expirations, queries, search
 from tasks_app.store import policy as policies
 
 LOG_CHUNKS = 200
 SAID = 300
+UNPROCESSABLE = 422
+CONFLICT = 409
+REFUSED = (NotAllowed, LimitExceeded, ConcurrentModification)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A question that is open, as somebody who sees its task may answer it, or why they may not."""
+
+    form: QuestionForm
+    why_not: str
+    needs_reason: bool
 
 
 @require_safe
@@ -97,11 +120,10 @@ def cancel(request: HttpRequest, principal: Principal, task_id: UUID) -> HttpRes
     try:
         actor = actor_for(principal, task_owner_id=found.owner_id, reason=_reason(request))
         done = store.cancel(task_id, owner_id=principal.scope(everyone=True, action=Action.CANCEL), by=actor)
-    except NotAllowed as refused:
-        messages.error(request, str(refused))
-        return redirect("task", task_id)
+    except REFUSED as refused:
+        return _again(request, principal, found, refused, form="cancel")
     except NotFound:
-        raise Http404 from None
+        return _gone(request, principal, found, Action.CANCEL)
     if done.happened:
         messages.success(request, "Task cancelled. Its worker stops now.")
     else:
@@ -118,13 +140,29 @@ def extend(request: HttpRequest, principal: Principal, task_id: UUID) -> HttpRes
     try:
         actor = actor_for(principal, task_owner_id=found.owner_id, reason=_reason(request))
         store.extend(task_id, more=more, owner_id=principal.scope(everyone=True, action=Action.EXTEND), by=actor)
-    except NotAllowed as refused:
-        messages.error(request, str(refused))
+    except REFUSED as refused:
+        return _again(request, principal, found, refused, form="extend")
     except NotFound:
-        raise Http404 from None
-    else:
-        messages.success(request, "The task is kept for longer.")
+        return _gone(request, principal, found, Action.EXTEND)
+    messages.success(request, "The task is kept for longer.")
     return redirect("expirations") if request.POST.get("then") == "expirations" else redirect("task", task_id)
+
+
+def _again(
+    request: HttpRequest, principal: Principal, found: store.Snapshot, refused: TaskdeckError, *, form: str
+) -> HttpResponse:
+    """The page with the form that was sent, what is wrong with it and everything that was typed."""
+    typed = {"wrong": form, "problem": str(refused), "reason": _reason(request) or "", "by": request.POST.get("by", "")}
+    status = CONFLICT if isinstance(refused, ConcurrentModification) else UNPROCESSABLE
+    return render(request, "task.html", _context(principal, found, Show.ALL) | typed, status=status)
+
+
+def _gone(request: HttpRequest, principal: Principal, found: store.Snapshot, action: Action) -> HttpResponse:
+    """Nothing can be done to a task that has expired, which its page says; to another's there is nothing to say."""
+    if is_live(found, queries.now()) or not principal.may_on(action, task_owner_id=found.owner_id):
+        raise Http404
+    messages.info(request, "The task had already expired. Nothing was changed.")
+    return redirect("task", found.id)
 
 
 @require_http_methods(["POST"])
@@ -178,7 +216,7 @@ def _context(principal: Principal, found: store.Snapshot, show: Show) -> dict[st
     attempts = queries.attempts(found.id)
     names = search.owner_names(list({found.owner_id, *_people(events, asked)}))
     is_own = found.owner_id == principal.owner_id
-    is_expired = found.expires_at <= now and not found.held
+    is_expired = not is_live(found, now)
     said = {} if is_expired else {each.key: str(each.request.get("message", ""))[:SAID] for each in asked}
     return {
         "task": found,
@@ -193,11 +231,14 @@ def _context(principal: Principal, found: store.Snapshot, show: Show) -> dict[st
         "ttl": present.length(found.expires_at - found.created_at),
         "since": present.length(now - found.status_at),
         "took": present.length((found.finished_at or now) - found.created_at),
-        "forms": [] if is_expired else _forms(principal, asked, is_own),
+        "percent": None if is_expired else present.percent(found),
+        "prompts": [] if is_expired else _prompts(principal, found, asked, now),
         "asked": len(asked),
         "held": holdings(principal, [each.id for each in asked if each.state is QuestionState.OPEN]),
         "questions": [
-            (each, closed(each, found, names, now=now)) for each in asked if each.state is not QuestionState.OPEN
+            (each, closed(each, found, names, now=now), None if is_expired else content(each))
+            for each in asked
+            if each.state is not QuestionState.OPEN
         ],
         "timeline": timeline(events, names=names, said=said, show=show),
         "shows": list(Show),
@@ -229,15 +270,13 @@ def _payload(found: store.Snapshot) -> dict[str, Any]:
     }
 
 
-def _forms(principal: Principal, asked: Sequence[store.QuestionView], is_own: bool) -> list[QuestionForm]:
-    is_open = (each for each in asked if each.state is QuestionState.OPEN)
-    return [form_for(each) for each in is_open if _may_answer(principal, each, is_own)]
-
-
-def _may_answer(principal: Principal, asked: store.QuestionView, is_own: bool) -> bool:
-    if asked.audience is Audience.OPERATOR:
-        return principal.may(Action.APPROVE, everyone=True)
-    return is_own or principal.may(Action.ANSWER, everyone=True)
+def _prompts(
+    principal: Principal, found: store.Snapshot, asked: Sequence[store.QuestionView], now: datetime
+) -> list[Prompt]:
+    is_open = (Asked(found, each, (), now) for each in asked if each.state is QuestionState.OPEN)
+    return [
+        Prompt(form_for(each.question), why_not(principal, each), needs_reason(principal, each)) for each in is_open
+    ]
 
 
 def _is_stopping(found: store.Snapshot, attempts: Sequence[queries.AttemptView]) -> bool:
@@ -249,5 +288,4 @@ def _ran(attempt: queries.AttemptView, now: datetime) -> str:
 
 
 def _people(events: Sequence[queries.EventView], asked: Sequence[store.QuestionView]) -> set[int]:
-    actors = [event.actor for event in events] + [each.answered_by or {} for each in asked]
-    return {actor["id"] for actor in actors if isinstance(actor.get("id"), int)}
+    return people(asked) | {event.actor["id"] for event in events if isinstance(event.actor.get("id"), int)}

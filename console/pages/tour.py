@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from console.access import Action, Principal, require
@@ -69,15 +69,10 @@ def _step(far: demo.HowFar, *, may_remove: bool, here: object) -> Step:
 
 def _answered(far: demo.HowFar, *, may_remove: bool) -> Step:
     text = "The task went on with your answer. Now connect a client of your own."
-    more, more_url = ("One question ran out: see the record", _records()) if far.has_missed else ("", "")
+    more, more_url = (
+        ("One question ran out: see the record", reverse("expirations_expired")) if far.has_missed else ("", "")
+    )
     return Step(3, "Answered.", text, "Connect a client", reverse("connect"), more, more_url, may_remove)
-
-
-def _records() -> str:
-    try:
-        return reverse("expirations")
-    except NoReverseMatch:
-        return reverse("inbox") + "?tab=expired"
 
 
 @require_POST

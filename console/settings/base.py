@@ -53,6 +53,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "console.refusals.RefusalsMiddleware",
+    "console.pages.scope.ScopeMiddleware",
 ]
 
 # Database. Time-outs: no statement of ours may hold a row, or the queue behind it, for long.

@@ -31,8 +31,9 @@ function showScripted() {
   tell("shown");
 }
 
-/* Whether somebody has typed or chosen something in a form of the page and not sent it. */
+/* Whether somebody has typed or chosen something in a form of the page that was not taken: not sent, or sent back. */
 function hasDraft() {
+  if (document.querySelector("main [data-draft]")) return true;
   return [...document.querySelectorAll("main form :is(input, select, textarea)")].some(isChanged);
 }
 

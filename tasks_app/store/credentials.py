@@ -22,8 +22,8 @@ SELECT c.id, c.name, c.scopes, c.created_at, c.expires_at, c.used_at FROM tasks_
 """
 # By the owner's own index, newest first: a call of a token is among the newest while somebody watches for it.
 _FIRST_CALL = """
-SELECT t.id, t.tool, t.client, t.client_capabilities, t.created_at FROM tasks_task t
- WHERE t.owner_id = %(owner)s AND t.credential_id = %(credential)s AND t.created_at >= %(since)s AND NOT t.waiting
+SELECT t.id, t.tool, t.client, t.client_capabilities, t.created_at, t.waiting FROM tasks_task t
+ WHERE t.owner_id = %(owner)s AND t.credential_id = %(credential)s AND t.created_at >= %(since)s
  ORDER BY t.created_at DESC, t.id DESC LIMIT 1
 """
 _DEMO = "SELECT c.id FROM tasks_credential c WHERE c.name = %(name)s AND c.revoked_at IS NULL"
@@ -50,6 +50,8 @@ class CallView:
     client: str
     capabilities: Mapping[str, Any]
     at: datetime
+    waits: bool
+    """Whether the client waits for the result, and was given no task."""
 
 
 def tokens(owner_id: int) -> list[TokenView]:
@@ -63,9 +65,9 @@ def latest_call(owner_id: int, token: TokenView) -> CallView | None:
     found = row(_FIRST_CALL, {"owner": owner_id, "credential": token.id, "since": token.created_at})
     if found is None:
         return None
-    task_id, tool, client, capabilities, at = found
+    task_id, tool, client, capabilities, at, waits = found
     known = codec.decode(capabilities) if isinstance(capabilities, str) else capabilities
-    return CallView(task_id, tool, client, known, at)
+    return CallView(task_id, tool, client, known, at, waits)
 
 
 def demo_tokens() -> list[int]:

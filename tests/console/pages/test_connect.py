@@ -189,15 +189,48 @@ def test_check_turns_green_on_the_first_use_and_stops_asking_after_a_tool_call(a
     assert "-32021" not in called
 
 
-def test_check_explains_a_client_without_the_tasks_extension(ana: Someone) -> None:
-    caller = store.authenticate(made(ana))
+def called(owner: Someone, token: str, *, waits: bool, capabilities: dict[str, Any]) -> store.Snapshot:
+    """A task as the protocol makes it; a caller who waits for the result is given none."""
+    caller = store.authenticate(token)
     assert caller is not None
-    store.create(store.NewTask(owner_id=ana.owner_id, tool="hash_files", credential_id=caller.credential_id))
+    new = store.NewTask(
+        owner_id=owner.owner_id,
+        tool="hash_files",
+        credential_id=caller.credential_id,
+        client_capabilities=capabilities,
+        waiting=waits,
+    )
+    return store.create(new).task
 
-    fragment = ana.page("/connect/check/")
 
-    assert "did not declare" in fragment
-    assert "-32021" in fragment
+def test_check_explains_a_client_without_the_tasks_extension_until_it_is_mended(ana: Someone) -> None:
+    token = made(ana)
+    hidden = called(ana, token, waits=True, capabilities={"elicitation": {}})
+    wrong = ana.page("/connect/check/")
+    called(ana, token, waits=False, capabilities=TASKS)
+    right = ana.page("/connect/check/")
+
+    assert f'href="/tasks/{hidden.id}/"' in wrong
+    assert "did not declare" in wrong
+    assert "<code>extensions</code>" in wrong
+    assert "-32021" in wrong
+    assert "hx-get" in wrong
+    assert "did not declare" not in right
+    assert "hx-get" not in right
+
+
+@pytest.mark.parametrize(("waits", "capabilities"), [(False, {"progress": {"token": 1}}), (False, {}), (True, TASKS)])
+def test_check_does_not_warn_a_client_that_takes_tasks(ana: Someone, waits: bool, capabilities: dict[str, Any]) -> None:
+    """A client of 2025-11-25 asks for a task with its call and declares nothing; a declared one may have to wait."""
+    called(ana, made(ana), waits=waits, capabilities=capabilities)
+
+    assert "did not declare" not in ana.page("/connect/check/")
+
+
+def test_check_says_what_a_refused_call_means(ana: Someone) -> None:
+    store.authenticate(made(ana))
+
+    assert "A client that gets -32021 did not declare" in ana.page("/connect/check/")
 
 
 def test_check_is_not_turned_green_by_the_demo_client(ana: Someone) -> None:

@@ -218,7 +218,7 @@ def test_owners_stand_in_the_rail_of_those_who_look_at_everyone(ana: Someone, op
     everyone = opal.browser.get("/tasks/", {"scope": "all"}).context["owners"]
 
     assert [(each["name"], each["count"]) for each in everyone] == [("ana", 2), ("opal", 1)]
-    assert opal.browser.get("/tasks/").context["owners"] == []
+    assert opal.browser.get("/tasks/", {"scope": "mine"}).context["owners"] == []
     assert ana.browser.get("/tasks/", {"scope": "all"}).context["owners"] == []
 
 

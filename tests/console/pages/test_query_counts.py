@@ -47,7 +47,7 @@ PINNED = {
     "settings": 7,
     "suggestions": 4,
     "task": 17,
-    "task_rows": 6,
+    "task_rows": 5,
     "tasks": 16,
     "tool": 9,
     "tools": 9,

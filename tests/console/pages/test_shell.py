@@ -14,6 +14,7 @@ from pytest_django import Settings
 
 from console.urls import urlpatterns as console_urlpatterns
 from tests.console.pages.markup import markup
+from tests.console.pages.people import Someone, create
 
 
 def saved(request: HttpRequest) -> HttpResponse:
@@ -73,3 +74,18 @@ def test_a_message_is_shown_once_and_as_text(signed_in: Client, settings: Settin
 
     assert '<div role="status"><ul><li>&lt;b&gt;Saved&lt;/b&gt;</li></ul></div>' in first
     assert "Saved" not in second
+
+
+def test_scope_is_remembered_for_those_who_have_the_switch(db: None) -> None:
+    opal, ana = Someone("opal", "operator"), Someone("ana")
+    create(ana, "strange")
+
+    for browser in (opal.browser, ana.browser):
+        browser.get("/tasks/?scope=all")
+        browser.get("/inbox/?scope=nonsense")
+
+    assert opal.browser.cookies["scope"].value == "all"
+    assert "strange" in opal.page("/tasks/?q=tool:strange")
+    assert "scope" not in ana.browser.cookies
+    opal.browser.get("/inbox/?scope=mine")
+    assert "No task matches" in opal.page("/tasks/?q=tool:strange")
