@@ -23,7 +23,7 @@ WAITS_LONG_SECONDS = 5.0
 @require_safe
 @require(Action.VIEW)
 def overview(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The whole page; it asks for itself again now and then."""
+    """The whole page; its parts are read again when the socket says that numbers changed."""
     sees_all = principal.may(Action.VIEW, everyone=True)
     # Unlike the list, this page is of little use to an operator who sees only what is their own.
     everyone = sees_all and (request.GET.get("scope") or request.COOKIES.get(COOKIE)) != "mine"
@@ -61,10 +61,12 @@ def _machinery() -> dict[str, Any]:
     """The workers and how long work waits for them: of no interest to those who only own tasks."""
     due = workers.oldest_due_seconds()
     unseen = loops.unseen_seconds()
+    live, lost = workers.known_workers()
     return {
         "unseen": unseen,
         "is_looping": unseen is not None and unseen < conf().worker_gone,
-        "workers": workers.live_workers(),
+        "workers": live,
+        "lost": lost,
         "due": due,
         "is_late": due is not None and due > WAITS_LONG_SECONDS,
     }

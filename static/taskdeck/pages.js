@@ -31,8 +31,14 @@ function parse(text) {
 function readPageSoon() {
   reading.isStale = reading.isBusy;
   if (reading.isBusy || reading.timer || !document.querySelector("[data-live], [data-empty]")) return;
-  const wait = Math.max(COALESCE, reading.last + PAGE_PAUSE - Date.now());
-  reading.timer = setTimeout(readPage, wait);
+  reading.timer = setTimeout(readPage, waitFor(Date.now()));
+}
+
+/* A page of numbers says how often it is worth a reading, and how long it takes until a change is in them. */
+function waitFor(now) {
+  const slow = document.querySelector("[data-pause]");
+  const { pause, settle } = slow ? slow.dataset : { pause: PAGE_PAUSE, settle: COALESCE };
+  return Math.max(Number(settle), reading.last + Number(pause) - now);
 }
 
 async function readPage() {

@@ -26,6 +26,9 @@ LIVE = "seen_at > tasks_now() - make_interval(secs => %(gone)s::float8)"
 LIVE_WORKERS = f"""
     SELECT id, slots, busy, draining, started_at, seen_at FROM tasks_worker WHERE {LIVE} ORDER BY started_at, id
 """
+KNOWN_WORKERS = f"""
+    SELECT id, slots, busy, draining, started_at, seen_at, {LIVE} FROM tasks_worker ORDER BY started_at, id
+"""
 FORGET_GONE = f"DELETE FROM tasks_worker WHERE NOT ({LIVE})"
 FREE_SLOTS = f"""
     SELECT coalesce(sum(greatest(w.slots - coalesce(a.open, 0), 0)), 0)
@@ -69,6 +72,13 @@ def leave(worker_id: str) -> None:
 def live_workers() -> list[WorkerView]:
     """Every worker that was seen lately, by the database's clock; the longest running first."""
     return [WorkerView(*row) for row in db.rows(LIVE_WORKERS, {"gone": conf().worker_gone})]
+
+
+def known_workers() -> tuple[list[WorkerView], list[WorkerView]]:
+    """The same, and beside them those that went without a word and are not forgotten yet."""
+    found = db.rows(KNOWN_WORKERS, {"gone": conf().worker_gone})
+    live, lost = ([WorkerView(*row) for *row, is_live in found if is_live is wanted] for wanted in (True, False))
+    return live, lost
 
 
 def forget_gone() -> int:

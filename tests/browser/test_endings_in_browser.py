@@ -13,7 +13,8 @@ from playwright.sync_api import Page, expect
 
 from tasks_app import bus, store
 from tasks_app.domain.identity import Actor
-from tasks_app.store import queries
+from tasks_app.store import queries, tally
+from tasks_app.store.announce import announce_now
 from tests.conftest import DatabaseClock
 
 WORKER = store.Claimant("w1")
@@ -216,3 +217,30 @@ def test_inbox_goes_on_living_after_an_answer_that_did_not_fit(
     expect(signed_in.locator(f'.mail a[href*="{other.task_id}"]')).to_be_visible()
     expect(signed_in.get_by_label("Note")).to_have_value("half a sentence")
     complaints[:] = [each for each in complaints if "422" not in each]
+
+
+def test_overview_follows_the_numbers_unless_it_is_paused(signed_in: Page, owner_id: int) -> None:
+    """A page that is paused asks for nothing, and catches up afterwards."""
+    asked: list[str] = []
+    open_live(signed_in, "/overview/")
+    signed_in.on("request", lambda request: asked.append(request.url) if request.url.endswith("/overview/") else None)
+    signed_in.locator(".live").click()
+
+    task = create(owner_id)
+    claim = store.claim_next(WORKER)
+    assert claim is not None
+    store.set_progress(claim, done=1, total=2)
+    while tally.fold():
+        pass
+    expect(signed_in.locator(".live")).to_have_text("Paused (p)")
+    assert asked == []
+    signed_in.locator(".live").click()
+
+    expect(signed_in.locator("#tile-working .big")).to_have_text("1")
+    assert task.id == claim.task_id
+    was_not_reloaded(signed_in)
+    store.complete(claim, result={"content": []}, is_error=False)
+    while tally.fold():
+        pass
+    announce_now(queries.get(task.id, owner_id=None))
+    expect(signed_in.locator("#tile-working .big")).to_have_text("0")

@@ -185,6 +185,29 @@ def test_workers_are_shown_and_their_absence_is_said(opal: Someone) -> None:
     assert "none is up" not in with_one
 
 
+def test_worker_that_went_without_a_word_stays_visible_for_a_while(opal: Someone, clock: DatabaseClock) -> None:
+    workers.beat("host:4711:abcd", slots=4, draining=False)
+    clock.advance(timedelta(minutes=4))
+    workers.beat("host:4712:efgh", slots=4, draining=False)
+
+    page = opal.page("/overview/")
+    workers.leave("host:4711:abcd")
+
+    assert "1 up" in page
+    assert re.search(r'host:4711</b><span class="dim">last seen <time [^>]*>4m</time> ago', page)
+    assert "host:4711" not in opal.page("/overview/")
+
+
+def test_page_follows_the_numbers_by_the_socket_and_asks_for_nothing_by_itself(opal: Someone) -> None:
+    page = opal.page("/overview/")
+
+    assert 'data-watch="inbox stats"' in page
+    assert "every 10s" not in page
+    assert 'hx-get="/overview' not in page
+    for region in ("updated", "tiles", "throughput", "durations", "tools", "attention", "workers", "waiting"):
+        assert f'data-live="{region}"' in page
+
+
 def test_hostile_tool_name_is_text(ana: Someone) -> None:
     finish(ana, "<script>alert(1)</script>", how="failed")
     fold()
