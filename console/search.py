@@ -16,6 +16,8 @@ from tasks_app.domain.status import Status
 from tasks_app.domain.text import clean_text
 from tasks_app.store.search import Filter, Flag, Span, Term, id_range
 
+MINE = "mine"
+WEEK = "created:<7d"
 KEYS = ("id", "status", "tool", "owner", "is", "created", "expires", "arg", "client")
 LONGEST = 500
 
@@ -38,6 +40,7 @@ class Search:
 
 @dataclass(slots=True)
 class _Parts:
+    me: int | None = None
     values: dict[str, list[object]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
@@ -45,9 +48,9 @@ class _Parts:
         self.values.setdefault(name, []).append(value)
 
 
-def parse(text: str, *, find_owners: FindOwners) -> Search:
-    """Understand a search; names of owners are looked up by `find_owners`."""
-    parts = _Parts()
+def parse(text: str, *, find_owners: FindOwners, me: int | None = None) -> Search:
+    """Understand a search; names of owners are looked up by `find_owners`, and `me` is the owner who searches."""
+    parts = _Parts(me)
     for match in _TOKEN.finditer(clean_text(text, LONGEST)):
         _take(parts, match, find_owners)
     return Search(Filter(**{name: tuple(values) for name, values in parts.values.items()}), parts.errors)  # type: ignore[arg-type]
@@ -96,6 +99,14 @@ def without_last_term(text: str) -> str:
     return text[: terms[-1].start()].strip() if terms else ""
 
 
+def widened(text: str) -> str:
+    """The same search over a week of creation; empty when it names no time of creation, or that one."""
+    term = next((each for each in _TOKEN.finditer(text[:LONGEST]) if each["key"] == "created"), None)
+    if term is None or term[0] == WEEK:
+        return ""
+    return f"{text[: term.start()]}{WEEK}{text[term.end() :]}"
+
+
 def quoted(value: str) -> str:
     """A value as it is typed: in quotes where a blank or a comma would end it."""
     return f'"{value}"' if re.search(r"[\s,]", value) else value
@@ -116,10 +127,15 @@ def _status(parts: _Parts, _: str, term: Term, __: FindOwners) -> str | None:
 
 def _flag(parts: _Parts, _: str, term: Term, __: FindOwners) -> str | None:
     known = {flag.value for flag in Flag}
-    wrong = [value for value in term.values if value not in known]
+    wrong = [value for value in term.values if value not in {*known, MINE}]
     if wrong:
-        return f"“is:{wrong[0]}” means nothing here. Try is:{', is:'.join(sorted(known))}."
-    parts.add("flags", term)
+        return f"“is:{wrong[0]}” means nothing here. Try is:{', is:'.join(sorted({*known, MINE}))}."
+    if MINE not in term.values:
+        parts.add("flags", term)
+        return None
+    if len(term.values) > 1:
+        return "“is:mine” stands for itself: write is:mine is:toolerror, without a comma."
+    parts.add("owners", Term(() if parts.me is None else (str(parts.me),), term.negated))
     return None
 
 

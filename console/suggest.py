@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from console.search import KEYS, quoted
+from console.search import KEYS, MINE, quoted
 from tasks_app.domain.status import Status
 from tasks_app.store.search import Flag
 
@@ -80,7 +80,7 @@ def _known(key: str, part: str, find_words: FindWords) -> Sequence[tuple[str, st
     if key == "status":
         return [(status.value, "") for status in Status]
     if key == "is":
-        return [(flag.value, hint) for flag, hint in _FLAGS.items()]
+        return [*((flag.value, hint) for flag, hint in _FLAGS.items()), (MINE, "of yourself")]
     if key in TIMES:
         return [(time, "") for time in TIMES[key]]
     # A quotation mark cannot be typed inside a value.

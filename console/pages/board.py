@@ -19,7 +19,7 @@ from console.pages.connect import steps_context
 from console.pages.facets import facets, link, without_last
 from console.pages.layout import CHOICES, preference_at
 from console.pages.scope import is_everyone, owner_scope
-from console.search import Search, parse
+from console.search import Search, parse, widened
 from tasks_app import store
 from tasks_app.domain.status import Status
 from tasks_app.store import codec, queries, search
@@ -58,7 +58,7 @@ def tasks(request: HttpRequest, principal: Principal) -> HttpResponse:
     """One page of the tasks that match what was typed."""
     owner_id = owner_scope(request, principal)
     query = request.GET.get("q", "")
-    wanted = parse(query, find_owners=search.owners_named)
+    wanted = parse(query, find_owners=search.owners_named, me=principal.owner_id)
     sort = search.Sort.EXPIRES if request.GET.get("sort") == "expires" else search.Sort.CREATED
     page = _page(request, wanted.filter, owner_id, sort)
     shown = page.tasks
@@ -75,7 +75,7 @@ def tasks(request: HttpRequest, principal: Principal) -> HttpResponse:
         "older": link(request, after=_cursor(page.older)) if page.older else "",
         "newer": link(request, before=_cursor(page.newer)) if page.newer else "",
         "newest": "" if page.is_first else link(request),
-        "with_less": "" if shown or not query else without_last(request, query),
+        **({} if shown else _nothing(request, query, owner_id)),
         "is_empty": not query and page.is_first and not shown,
         "may_export": principal.may(Action.EXPORT),
         "export_url": "/tasks/export/" + link(request),
@@ -85,6 +85,18 @@ def tasks(request: HttpRequest, principal: Principal) -> HttpResponse:
     if context["is_empty"]:
         context |= steps_context(principal)
     return render(request, "tasks.html", context)
+
+
+def _nothing(request: HttpRequest, query: str, owner_id: int | None) -> dict[str, Any]:
+    """What a list without tasks offers: less of a search, a longer time, and when something last happened."""
+    newest = search.find(search.Filter(), owner_id=owner_id, limit=PAGE).tasks
+    week = widened(query)
+    return {
+        "with_less": without_last(request, query) if query else "",
+        "over_a_week": link(request, q=week) if week else "",
+        "last_end": max((task.finished_at for task in newest if task.finished_at), default=None),
+        "now": queries.now(),
+    }
 
 
 def _table(request: HttpRequest, principal: Principal) -> dict[str, Any]:

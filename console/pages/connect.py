@@ -13,14 +13,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from console import request_ids
-from console.access import VIA, Action, Principal, Role, require
+from console.access import VIA, Action, Principal, require
+from console.pages.demo import may_remove
 from console.snippets import snippets
 from tasks_app import store
-from tasks_app.conf import conf
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.identity import Actor, ActorKind, Scope
 from tasks_app.domain.text import clean_text
-from tasks_app.store import credentials, demo, queries, workers
+from tasks_app.store import credentials, queries, workers
 
 ENDPOINT = "/mcp"
 TASKS = "io.modelcontextprotocol/tasks"
@@ -136,7 +136,7 @@ def _context(request: HttpRequest, principal: Principal) -> dict[str, Any]:
         "tokens": [(token, _may(token)) for token in tokens],
         "check": _check(principal, tokens),
         "now": queries.now(),
-        "may_remove_demo": Role.ADMIN in principal.roles and (conf().demo or demo.has_live()),
+        "may_remove_demo": may_remove(principal),
     }
 
 

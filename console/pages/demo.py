@@ -12,11 +12,17 @@ from django.views.decorators.http import require_POST
 from console import request_ids
 from console.access import VIA, Action, Principal, require
 from tasks_app import store
+from tasks_app.conf import conf
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.identity import Actor, ActorKind
 from tasks_app.store import credentials, demo
 
 REASON = "Demo data removed"
+
+
+def may_remove(principal: Principal) -> bool:
+    """Whether somebody may take the demo away, and there is one."""
+    return principal.may(Action.POLICY) and (conf().demo or demo.has_live())
 
 
 @require_POST

@@ -35,7 +35,7 @@ T = TypeVar("T")
 def tasks(request: HttpRequest, principal: Principal) -> HttpResponseBase:
     """The tasks that the search on screen finds."""
     query = request.GET.get("q", "")
-    wanted = parse(query, find_owners=search.owners_named)
+    wanted = parse(query, find_owners=search.owners_named, me=principal.owner_id)
     sort = search.Sort.EXPIRES if request.GET.get("sort") == "expires" else search.Sort.CREATED
     words = {"scope": "everyone" if is_everyone(request, principal) else "mine", "q": query, "sort": sort.value}
     source = export.tasks(wanted.filter, owner_id=owner_scope(request, principal), sort=sort, words=words)

@@ -234,6 +234,7 @@ def _list(
     kept = wanted.query(scope="", owner="")
     return {
         "tab": wanted.tab,
+        "open_count": _open_count(wanted, found),
         "tabs": [(name, wanted.query(tab=name)) for name in TABS],
         "now": now,
         "rows": [_row(each, names, held, now) for each in shown],
@@ -247,6 +248,13 @@ def _list(
         **_menus(principal, wanted, owner_id),
         **({} if shown else _nothing(principal, owner_id)),
     }
+
+
+def _open_count(wanted: Filters, found: list[inbox.Item]) -> str:
+    """How much is open, where the list says it: on its first page, with nothing left out."""
+    if wanted.state is not QuestionState.OPEN or wanted.is_narrowed or wanted.after:
+        return ""
+    return f"{PAGE}+" if len(found) > PAGE else str(len(found) or "")
 
 
 def _row(each: inbox.Item, names: Mapping[int, str], held: Mapping[int, Holding], now: datetime) -> Row:

@@ -70,9 +70,12 @@ def choose_columns(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_POST
 @require(Action.VIEW)
 def choose_keys(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Remember whether single characters are shortcuts; answered with nothing, because the page knows already."""
+    """Remember whether single characters are shortcuts; the sheet of keys is told nothing, because it knows already."""
     store.set_single_keys(principal.user, request.POST.get("single_keys") == "on")
-    return HttpResponse(status=204)
+    if "back" not in request.POST:
+        return HttpResponse(status=204)
+    messages.success(request, "Settings saved.")
+    return redirect(back(request, otherwise=reverse("settings")))
 
 
 @require_POST

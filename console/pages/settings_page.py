@@ -12,6 +12,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console import store
 from console.access import Action, Principal, require
+from console.models import Density
+from console.pages.demo import may_remove
 from console.zone import zones
 
 
@@ -26,6 +28,8 @@ def settings_page(request: HttpRequest, principal: Principal) -> HttpResponse:
     context = {
         "notice": store.notice_of(principal.user.pk),
         "zones": zones(),
+        "densities": Density.values,
+        "may_remove_demo": may_remove(principal),
         "may_webhooks": principal.may(Action.WEBHOOKS, everyone=True),
     }
     return render(request, "settings.html", context)

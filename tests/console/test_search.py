@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from console.search import parse, toggled, values_of, without_last_term
+from console.search import parse, toggled, values_of, widened, without_last_term
 from tasks_app.store.search import Filter, Span, Term
 
 
@@ -118,3 +118,24 @@ def test_last_condition_is_taken_away() -> None:
     assert without_last_term('status:failed tool:"two words"') == "status:failed"
     assert without_last_term("status:failed") == ""
     assert without_last_term("") == ""
+
+
+def test_mine_is_of_whoever_searches() -> None:
+    def mine(text: str) -> Filter:
+        return parse(text, find_owners=_owners, me=7).filter
+
+    assert mine("is:mine is:toolerror") == Filter(owners=(Term(("7",)),), flags=(Term(("toolerror",)),))
+    assert mine("-is:mine").owners == (Term(("7",), negated=True),)
+    assert "without a comma" in parse("is:mine,expired", find_owners=_owners, me=7).errors[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "wide"),
+    [
+        ("tool:a created:<1h status:failed", "tool:a created:<7d status:failed"),
+        ("created:<7d", ""),
+        ("tool:a", ""),
+    ],
+)
+def test_search_is_widened_to_a_week(text: str, wide: str) -> None:
+    assert widened(text) == wide

@@ -234,3 +234,13 @@ def test_claim_of_a_question_that_went_with_its_task_is_nothing(ana: Someone, ex
     for how in ("take", "release"):
         assert ana.browser.post(address(expired, "claim/"), {"how": how}).status_code == 204
     assert console_store.holders([expired.id]) == {}
+
+
+def test_open_tab_says_how_much_is_open(ana: Someone) -> None:
+    empty = ana.page("/inbox/")
+    asking(ana)
+    asking(ana)
+
+    assert '<span class="n" data-live="open-count"></span>' in empty
+    assert '<span class="n" data-live="open-count">2</span>' in ana.page("/inbox/")
+    assert '<span class="n" data-live="open-count"></span>' in ana.page("/inbox/?tool=deploy")

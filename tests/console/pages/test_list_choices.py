@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -9,6 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from console import preference_store
 from console import store as own
 from console.models import Preference, SavedView
+from tasks_app import store
+from tasks_app.domain.identity import Actor
+from tests.conftest import DatabaseClock
 from tests.console.pages.people import Someone, create, finish
 
 pytestmark = pytest.mark.django_db
@@ -234,3 +240,26 @@ def test_list_of_nothing_says_what_that_means(ana: Someone, query: str, words: s
     finish(ana, "quick")
 
     assert words in ana.browser.get("/tasks/", {"q": query}).content.decode()
+
+
+def test_mine_among_everyones_is_a_search(ana: Someone, opal: Someone) -> None:
+    create(ana)
+    own = create(opal)
+
+    found = opal.browser.get("/tasks/", {"scope": "all", "q": "is:mine"}).context["rows"]
+
+    assert [row.task.id for row in found] == [own.id]
+    assert "is:mine" in opal.page("/tasks/suggestions/?q=is:mi")
+
+
+def test_empty_list_says_when_something_last_happened_and_offers_a_week(ana: Someone, clock: DatabaseClock) -> None:
+    clock.advance(timedelta(0))
+    task = create(ana)
+    store.cancel(task.id, owner_id=ana.owner_id, by=Actor.system(via="test"))
+    clock.advance(timedelta(minutes=3))
+
+    quiet = ana.page("/tasks/?q=status:working,input_required")
+    none = ana.page("/tasks/?q=status:failed created:<1h")
+
+    assert re.search(r"The last one finished ?<time [^>]*>3m</time> ?ago\.", quiet)
+    assert '<a class="btn" href="?q=status%3Afailed+created%3A%3C7d">Widen to 7 days</a>' in none

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from pytest_django import Settings
 
 from console import store
 from console.models import Delivery
@@ -126,3 +127,27 @@ def test_webhook_is_deleted_with_what_waits(ada: Someone) -> None:
     assert not Delivery.objects.exists()
     assert ada.browser.post(f"/settings/webhooks/{webhook_id}/delete/").status_code == 404
     assert ada.browser.post(f"/settings/webhooks/{webhook_id}/test/").status_code == 404
+
+
+def test_keys_and_density_are_settings_too(ana: Someone) -> None:
+    """Single characters can be switched off (WCAG 2.1.4) where settings are looked for."""
+    before = ana.page("/settings/")
+    saved = ana.browser.post("/account/keys/", {"back": "/settings/"}, follow=True)
+    ana.browser.post("/tasks/density/", {"density": "compact", "back": "/settings/"})
+    after = ana.page("/settings/")
+
+    assert 'name="single_keys" value="on" checked' in before
+    assert "Settings saved." in markup(saved)
+    assert saved.redirect_chain == [("/settings/", 302)]
+    assert 'name="single_keys" value="on" aria' in after
+    assert 'data-single-keys="off"' in after
+    assert 'value="compact" aria-pressed="true"' in after
+
+
+def test_demo_is_removed_from_the_settings_by_an_admin_only(ana: Someone, ada: Someone, settings: Settings) -> None:
+    settings.TASKDECK_DEMO = True
+
+    assert 'action="/demo/remove/"' in ada.page("/settings/")
+    assert "/demo/remove/" not in ana.page("/settings/")
+    settings.TASKDECK_DEMO = False
+    assert "/demo/remove/" not in ada.page("/settings/")
