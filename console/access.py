@@ -71,9 +71,6 @@ class Action(StrEnum):
     HOLD = "hold"
     """Put a legal hold on a task, or lift it."""
 
-    BULK = "bulk"
-    """Act on all tasks that match a search."""
-
     EXPORT = "export"
     """Take what is on screen away as a file."""
 
@@ -91,9 +88,6 @@ class Action(StrEnum):
 
     POLICY = "policy"
     """Change how long tasks and records are kept."""
-
-    USERS = "users"
-    """Manage accounts, their roles, and whose tasks are whose."""
 
     WEBHOOKS = "webhooks"
     """Send notifications to other systems."""
@@ -124,14 +118,12 @@ TABLE: Mapping[Action, Grant] = {
     Action.CANCEL: _grant(own=_OWNER, anyones=_ACTS),
     Action.EXTEND: _grant(own=_OWNER, anyones=_ACTS),
     Action.HOLD: _grant(own=_ADMIN, anyones=_ADMIN),
-    Action.BULK: _grant(own=_ACTS, anyones=_ACTS),
     Action.EXPORT: _grant(own=_OWNER, anyones=_READS),
     Action.AUDIT: _grant(own=_OWNER, anyones=(Role.AUDITOR, Role.ADMIN)),
     Action.TOKENS: _grant(own=_OWNER, anyones=_ADMIN),
     Action.REVOKE: _grant(own=_OWNER, anyones=_ADMIN),
     Action.SHARE_VIEWS: _grant(own=_ACTS, anyones=_ACTS),
     Action.POLICY: _grant(own=_ADMIN, anyones=_ADMIN),
-    Action.USERS: _grant(own=_ADMIN, anyones=_ADMIN),
     Action.WEBHOOKS: _grant(own=_ADMIN, anyones=_ADMIN),
 }
 

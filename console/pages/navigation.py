@@ -1,6 +1,5 @@
 """The main navigation: one list of pages, and which of them a request may be shown as links.
 
-An entry appears as soon as its route exists, so a link to a page that is not there cannot be rendered.
 Who may open a page is decided by the page, not here.
 """
 
@@ -8,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +54,8 @@ class Navigation:
 
 
 def navigation_at(path: str, *, entries: tuple[Entry, ...] = ENTRIES) -> Navigation:
-    """The navigation as seen from `path`, without the pages that do not exist."""
-    return Navigation(tuple(_link(entry, url=url, path=path) for entry in entries if (url := _url(entry))))
-
-
-def _url(entry: Entry) -> str:
-    try:
-        return reverse(entry.route)
-    except NoReverseMatch:
-        return ""
+    """The navigation as seen from `path`."""
+    return Navigation(tuple(_link(entry, url=reverse(entry.route), path=path) for entry in entries))
 
 
 def _link(entry: Entry, *, url: str, path: str) -> Link:

@@ -20,12 +20,6 @@ def short_id(value: UUID | str) -> str:
 
 
 @register.filter
-def chip(status: str) -> present.Chip:
-    """The word, icon and shape of a status."""
-    return present.chip(status)
-
-
-@register.filter
 def age(at: datetime | None, now: datetime | None = None) -> str:
     """How long ago, in one unit; nothing for nothing."""
     return "" if at is None else present.span((now or datetime.now(UTC)) - at)

@@ -74,6 +74,7 @@ def test_cancel_asks_first_and_says_what_it_will_do(ana: Someone) -> None:
 
 
 def test_cancel_tells_what_became_of_each(ana: Someone) -> None:
+    """section 2 item 22: many are cancelled at once, from a list that a search has narrowed."""
     ended = finish(ana, "done")
     live = [create(ana), create(ana)]
     missing = uuid.uuid4()

@@ -118,6 +118,7 @@ def test_readyz_does_not_count_a_worker_that_is_draining(client: Client) -> None
 
 @pytest.mark.usefixtures("worker")
 def test_readyz_sees_a_task_that_waits_although_a_slot_is_free(client: Client) -> None:
+    """section 2 item 22: the health page knows how long work waits."""
     make_due_task(wake_at=datetime.now(UTC) - timedelta(seconds=20))
 
     status, parts = _ask(client)

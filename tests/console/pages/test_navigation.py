@@ -1,4 +1,4 @@
-"""The main navigation shows the pages that exist, and which one is open."""
+"""The main navigation: its pages, and which one is open."""
 
 from __future__ import annotations
 
@@ -6,14 +6,6 @@ from console.pages.navigation import ENTRIES, Entry, navigation_at
 
 TASKS = Entry("Tasks", route="tasks", icon="tasks")
 SIGN_IN = Entry("Sign in", route="login", icon="lock", is_later=True)
-MISSING = Entry("Missing", route="a-page-that-nobody-wrote", icon="warn")
-
-
-def test_navigation_leaves_out_a_page_that_does_not_exist() -> None:
-    navigation = navigation_at("/", entries=(MISSING, TASKS))
-
-    assert [link.label for link in navigation.links] == ["Tasks"]
-    assert navigation.links[0].url == "/tasks/"
 
 
 def test_navigation_marks_the_open_page_and_the_section_of_a_page_below_it() -> None:
