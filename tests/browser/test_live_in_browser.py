@@ -483,3 +483,19 @@ def sign_in(browser: Browser, base_url: str, name: str, password: str, **options
     page.get_by_role("button", name="Sign in").click()
     expect(page).to_have_url(re.compile("/tasks/$"))
     return page
+
+
+def test_value_that_is_cut_is_not_offered_to_be_copied_and_others_are_after_a_change(
+    signed_in: Page, owner_id: int
+) -> None:
+    claim = claimed(owner_id)
+    open_live(signed_in, f"/tasks/{claim.task_id}/")
+    store.complete(claim, result={"content": [], "long": "x" * 3000, "short": "y"}, is_error=False)
+    result = signed_in.locator("#result")
+    expect(result.get_by_role("button", name="Copy the result")).to_be_visible()
+
+    result.locator('[data-path=".long"]').hover()
+    expect(result.get_by_role("button", name="Copy path")).to_be_visible()
+    expect(result.get_by_role("button", name="Copy value")).to_have_count(0)
+    result.locator('[data-path=".short"]').hover()
+    expect(result.get_by_role("button", name="Copy value")).to_be_visible()
