@@ -12,10 +12,10 @@ COMPILE := $(RUN) uv pip compile --quiet --universal --generate-hashes --no-head
 ALONE := $(wildcard tests/console/embedded tests/acceptance tests/conformance tests/fuzz tests/interop tests/browser tests/chaos)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench bench-endpoint bench-hints bench-store bench-long chaos conformance fuzz screenshots shell requirements clean clean-data
+.PHONY: help run test lint format bench bench-endpoint bench-hints bench-store bench-retention bench-long chaos conformance fuzz screenshots shell requirements clean clean-data
 
 help: ## list these commands
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.run ## start Taskdeck on this machine and print its address; Ctrl-C stops it
 	@exec $(BIN)/python manage.py up
@@ -49,9 +49,14 @@ bench-hints: $(VENV)/.test ## tasks a second and how soon they start, beside one
 bench-store: $(VENV)/.test ## the store beside bare rows
 	@$(RUN) tests.bench.store
 
-bench-long: $(VENV)/.test ## the store beside bare rows, with a million tasks
-	@$(RUN) tests.bench.store --long
-	@$(RUN) tests.bench.pages --long
+bench-retention: $(VENV)/.test ## expiry, purge and export under load (ROWS=20000 for a short form)
+	@$(RUN) tests.bench.retention $(if $(ROWS),--rows $(ROWS))
+
+# Each is measured, whatever the one before missed.
+bench-long: $(VENV)/.test ## a million tasks: the store beside bare rows, pages and sockets, expiry, purge and export
+	@missed=; for what in store pages retention; do \
+	  echo "\n== $$what"; $(RUN) tests.bench.$$what --long || missed="$$missed $$what"; \
+	done; test -z "$$missed" || { echo "missed:$$missed"; exit 1; }
 
 chaos: $(VENV)/.test ## three minutes of faults under load (SECONDS=1800 TASKS=20000 for the long form)
 	@$(RUN) tests.chaos --seconds $(or $(SECONDS),180) --tasks $(or $(TASKS),2000)
