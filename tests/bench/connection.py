@@ -72,7 +72,9 @@ class Connection(asyncio.Protocol):
         if body is not None and self._waiting is not None:
             self.head, self._buffer = head, b""
             waiting, self._waiting = self._waiting, None
-            waiting.set_result(body)
+            # Whoever asked may have left.
+            if not waiting.done():
+                waiting.set_result(body)
 
 
 def _body(head: bytes, rest: bytes) -> bytes | None:

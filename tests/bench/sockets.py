@@ -1,4 +1,7 @@
-"""What a tab does with what it hears: it notes when, and fetches the row that changed as the page's script does."""
+"""What a tab does with what it hears, as static/taskdeck/rows.js and pages.js do: it fetches the row, and the page.
+
+The row comes a moment after the first change since the last time; the page too, but not more often than once a second.
+"""
 
 from __future__ import annotations
 
@@ -6,52 +9,87 @@ import asyncio
 import json
 import re
 import time
-from http.client import HTTPConnection
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from websockets.asyncio.client import ClientConnection
 
+from tests.bench.connection import Connection
+
 # As in static/taskdeck/pages.js.
 COALESCE_SECONDS = 0.25
-VERSION = re.compile(rb'data-v="(\d+)"')
+PAGE_PAUSE_SECONDS = 1.0
 
 
-async def listen(socket: ClientConnection, heard: list[tuple[int, float]]) -> None:
-    """Note every version that the socket hears of, and when."""
-    async for text in socket:
-        message = json.loads(text)
-        at = time.perf_counter()
-        heard.extend((task["v"], at) for task in message.get("tasks", ()))
-
-
+@dataclass
 class Tab:
-    """A page that shows one task, and fetches its row a moment after it has heard of a change."""
+    """A page of everyone's tasks on which one changes: when each version was heard of, and when it was shown."""
 
-    def __init__(self, port: int, session: str, task_id: UUID) -> None:
-        self._port = port
-        self._session = session
-        self._task_id = task_id
-        self.shown: list[tuple[int, float]] = []
+    port: int
+    session: str
+    task_id: UUID
+    heard: list[tuple[int, float]] = field(default_factory=list)
+    shown: list[tuple[int, float]] = field(default_factory=list)
+    _wants_row: asyncio.Event = field(default_factory=asyncio.Event)
+    _wants_page: asyncio.Event = field(default_factory=asyncio.Event)
+    _has_read: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def follow(self, heard: list[tuple[int, float]]) -> None:
-        """Fetch whenever something new was heard."""
-        seen = 0
-        while True:
-            await asyncio.sleep(0.01)
-            if len(heard) > seen:
+    async def follow(self, socket: ClientConnection) -> None:
+        """Listen and fetch, until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._listen(socket))
+            group.create_task(self._read_rows())
+            group.create_task(self._read_pages())
+
+    async def has_shown(self, version: int) -> None:
+        """Return once this version, or a later one, has been on the page."""
+        while not any(found >= version for found, _ in self.shown):
+            self._has_read.clear()
+            await self._has_read.wait()
+
+    def delays(self, said: Mapping[int, float]) -> Iterator[float]:
+        """How long each version took from when it was said until the row, or a later one, was shown."""
+        for version, begun in said.items():
+            shown = [at for found, at in self.shown if found >= version]
+            if shown:
+                yield min(shown) - begun
+
+    async def _listen(self, socket: ClientConnection) -> None:
+        async for text in socket:
+            at = time.perf_counter()
+            changes = json.loads(text).get("tasks", ())
+            self.heard.extend((task["v"], at) for task in changes)
+            if changes:
+                self._wants_row.set()
+                self._wants_page.set()
+
+    async def _read_rows(self) -> None:
+        with closing(await Connection.open(self.port)) as connection:
+            while True:
+                await self._wants_row.wait()
                 await asyncio.sleep(COALESCE_SECONDS)
-                news = [version for version, _ in heard[seen:]]
-                seen += len(news)
-                shown = await asyncio.to_thread(self._fetch)
-                at = time.perf_counter()
-                self.shown.extend((version, at) for version in news if version <= shown)
+                self._wants_row.clear()
+                self._show(await self._read(connection, f"/tasks/rows/?ids={self.task_id}"))
 
-    def _fetch(self) -> int:
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=60)
-        headers = {"Cookie": f"sessionid={self._session}", "X-Live": "1"}
-        connection.request("GET", f"/tasks/rows/?ids={self._task_id}", headers=headers)
-        body = connection.getresponse().read()
-        connection.close()
-        found = VERSION.search(body)
-        assert found is not None, body[:300]
-        return int(found[1])
+    async def _read_pages(self) -> None:
+        last = 0.0
+        with closing(await Connection.open(self.port)) as connection:
+            while True:
+                await self._wants_page.wait()
+                await asyncio.sleep(max(COALESCE_SECONDS, last + PAGE_PAUSE_SECONDS - time.perf_counter()))
+                # What is heard during a reading may be missing in it: it is read again.
+                self._wants_page.clear()
+                self._show(await self._read(connection, "/tasks/?scope=all"))
+                last = time.perf_counter()
+
+    async def _read(self, connection: Connection, path: str) -> bytes:
+        head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Live: 1\r\nCookie: sessionid={self.session}\r\n\r\n"
+        return await connection.request(head.encode("ascii"))
+
+    def _show(self, body: bytes) -> None:
+        row = re.search(rb'id="task-%s"[^>]*data-v="(\d+)"' % str(self.task_id).encode(), body)
+        assert row is not None, body[:300]
+        self.shown.append((int(row[1]), time.perf_counter()))
+        self._has_read.set()
