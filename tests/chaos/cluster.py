@@ -1,4 +1,4 @@
-"""What the chaos run breaks: a Postgres and a Valkey of its own, workers and engine loops, ended by their numbers."""
+"""What the chaos run breaks: a Postgres and a Valkey of its own, web processes, workers and engine loops."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from console.embedded.postgres import EmbeddedPostgres
 from console.embedded.valkey import EmbeddedValkey
 from tests.processes import Running, free_port
 
+WEBS = 2
 WORKERS = 4
 LOOPS = 2
 SLOTS = 2
@@ -30,6 +31,8 @@ class Cluster:
         self.valkey = EmbeddedValkey(folder / "valkey")
         self.workers: list[Running] = []
         self.loops: list[Running] = []
+        self.webs: list[Running] = []
+        self.origins: list[str] = []
         self._started = 0
 
     def start_services(self) -> None:
@@ -44,11 +47,19 @@ class Cluster:
             "CHANNEL_URL": self.valkey.channel_url,
             "TASKDECK_TOOL_MODULES": TOOLS,
             "TASKDECK_LIVE_TASKS": "100000",
+            "TASKDECK_REQUESTS_PER_SECOND": "100000",
+            "TASKDECK_REQUESTS_BURST": "100000",
+            "TASKDECK_ADDRESS_REQUESTS_PER_SECOND": "100000",
+            "TASKDECK_POLLS_PER_INTERVAL": "100000",
+            "TASKDECK_POLLS_BURST": "100000",
             "TASKDECK_LOG_LEVEL": "WARNING",
         }
 
     def start_processes(self) -> None:
-        """Workers and engine loops; returns at once."""
+        """Web processes, workers and engine loops; returns at once."""
+        for web, origin in [self.start_web() for _ in range(WEBS)]:
+            self.webs.append(web)
+            self.origins.append(origin)
         self.workers = [self.start_worker() for _ in range(WORKERS)]
         command = [sys.executable, "manage.py", "engine"]
         self.loops = [self._start(command, name="engine", environment={}) for _ in range(LOOPS)]
@@ -99,8 +110,8 @@ class Cluster:
         return None
 
     def deaths(self) -> list[str]:
-        """The workers and loops that ended by themselves: nothing that breaks around them may do that."""
-        processes = {"worker": self.workers, "engine loop": self.loops}
+        """The processes that ended by themselves: nothing that breaks around them may do that."""
+        processes = {"worker": self.workers, "engine loop": self.loops, "web process": self.webs}
         return [
             f"a {name} ended by itself with {process.exit_code}"
             for name, some in processes.items()
@@ -110,7 +121,7 @@ class Cluster:
 
     def stop(self) -> None:
         """End everything."""
-        for process in [*self.workers, *self.loops]:
+        for process in [*self.webs, *self.workers, *self.loops]:
             process.end()
         self.valkey.stop()
         self.postgres.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from random import Random
 
@@ -16,16 +17,19 @@ from tests.chaos.cluster import SLOTS, WORKERS, Cluster
 from tests.chaos.edge_faults import silent_database, wrong_clocks
 from tests.chaos.faults import FAULTS, SHORT, Arena
 from tests.chaos.load import Clients, Journal, patiently
+from tests.chaos.remote import answers
 
 ALL_FAULTS_FROM_SECONDS = 60
 IN_FULL_FROM_SECONDS = 600
 START_SECONDS = 90.0
 END_SECONDS = 60.0
 MOST_SHOWN = 20
+MOST_LOOKS = 2000
 MORE_KILLS = 2
+MOST_TRIES = 10
 BETWEEN_SECONDS = (0.3, 2.0)
 
-Fault = Callable[[Arena], None]
+Fault = Callable[[Arena], bool | None]
 ALL: dict[str, Fault] = {**FAULTS, "C6": silent_database, "C11": wrong_clocks}
 
 
@@ -50,14 +54,12 @@ class Drive:
             flush=True,
         )
         self._start()
-        clients = Clients(
-            self._journal, ledger=self._cluster.ledger, tasks=self._tasks, seconds=self._seconds, seed=self._seed
-        )
+        clients = Clients(self._journal, self._cluster, tasks=self._tasks, seconds=self._seconds, seed=self._seed)
         with clients.at_work():
             self._break_things(clients)
             clients.may_end.set()
             ended_after = self._wait_for_the_end(clients)
-        self._journal.wrong += self._cluster.deaths()
+        self._journal.wrong += [*clients.look_at_all(MOST_LOOKS), *self._cluster.deaths()]
         wrong = verdict.everything_wrong(self._journal, self._cluster.ledger)
         self._report(wrong, ended_after)
         return not wrong
@@ -66,22 +68,30 @@ class Drive:
         call_command("migrate", verbosity=0)
         self._cluster.start_processes()
         deadline = time.monotonic() + START_SECONDS
-        while sum(worker.slots for worker in live_workers()) < WORKERS * SLOTS:
+        while not self._is_up():
             if time.monotonic() > deadline:
-                raise SystemExit("The workers did not start.")
+                raise SystemExit("The processes did not start.")
             time.sleep(0.1)
+
+    def _is_up(self) -> bool:
+        slots = sum(worker.slots for worker in live_workers())
+        return slots >= WORKERS * SLOTS and all(answers(origin) for origin in self._cluster.origins)
 
     def _break_things(self, clients: Clients) -> None:
         random = Random(self._seed)
         arena = Arena(self._cluster, clients, self._journal, random, self._scale)
-        until = time.monotonic() + self._seconds
+        until, tries = time.monotonic() + self._seconds, Counter[str]()
         for name, fault in self._plan(random):
             # Every fault happens once, however long that takes.
-            if time.monotonic() > until and len(self._journal.faults) == len(self._faults):
+            if time.monotonic() > until and len(+self._journal.faults) == len(self._faults):
                 return
             print(f"  {name} {(fault.__doc__ or '').partition(': ')[2]}", flush=True)
-            fault(arena)
-            self._journal.faults[name] += 1
+            happened = fault(arena) is not False
+            self._journal.faults[name] += happened
+            tries[name] += not happened
+            if tries[name] > MOST_TRIES:
+                self._journal.wrong.append(f"{name} could not be made to happen")
+                return
             time.sleep(random.uniform(*BETWEEN_SECONDS))
 
     def _plan(self, random: Random) -> Iterator[tuple[str, Fault]]:
@@ -105,6 +115,8 @@ class Drive:
         )
         print(f"tasks: {len(journal.accepted)} accepted; {_listed(verdict.outcomes())}")
         print(f"attempts: {_listed(verdict.attempt_ends())}")
+        witness = journal.witness
+        print(f"requests: {witness.answered} answered, {len(witness.failures)} failed in declared outages or wrongly")
         print(f"lost: {verdict.unfinished()}; all had ended {ended_after:.1f} s after the last fault")
         print(f"double records: {verdict.double_records()}; steps that ran again: {verdict.repeated_steps(ledger)}")
         for what, seconds in sorted(journal.recoveries.items()):

@@ -1,6 +1,7 @@
-"""The load of the chaos run: clients that create tasks and answer questions, and that do not give up in an outage.
+"""The load of the chaos run: clients that create tasks, look at them and answer, and do not give up in an outage.
 
-What was acknowledged is written down here; the verdict compares it with what is in the tables.
+They use the endpoint, as anybody does. What was acknowledged is written down here; the verdict compares it with what is
+in the tables.
 """
 
 from __future__ import annotations
@@ -9,9 +10,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 from uuid import UUID
@@ -24,11 +24,11 @@ from tasks_app.domain.identity import Actor, ActorKind, OwnerKind
 from tasks_app.domain.questions import AnswerAction, Via
 from tasks_app.engine import hints
 from tasks_app.store.db import rows
+from tests.chaos.cluster import Cluster
+from tests.chaos.remote import AGAIN_SECONDS, ENDED, PATIENCE_SECONDS, Remote, Witness
 
 T = TypeVar("T")
 OWNERS = 5
-PATIENCE_SECONDS = 60.0
-AGAIN_SECONDS = 0.05
 # How often each tool is called, and with what.
 MIX: tuple[tuple[str, int, Mapping[str, Any]], ...] = (
     ("work", 50, {"parts": 4}),
@@ -37,8 +37,13 @@ MIX: tuple[tuple[str, int, Mapping[str, Any]], ...] = (
     ("hurry", 5, {}),
     ("flaky", 10, {}),
 )
-RETRIES = {"flaky": 5, "storm": 12}
-_OPEN = "SELECT task_id, key FROM tasks_question WHERE state = 'open' LIMIT 20"
+YES = {"action": "accept", "content": {"confirm": True}}
+NEWEST = 20
+LOOK_SECONDS = 0.1
+# Goes through any list in an order that jumps about, and misses none.
+LEAP = 7919
+_OPEN = """SELECT DISTINCT t.owner_id, t.id FROM tasks_question q JOIN tasks_task t ON t.id = q.task_id
+            WHERE q.state = 'open' LIMIT 20"""
 _OWNER = "SELECT owner_id FROM tasks_task WHERE id = %(task)s"
 
 
@@ -52,6 +57,9 @@ class Journal:
     recoveries: dict[str, list[float]] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    witness: Witness = field(default_factory=Witness)
+    creates: list[tuple[float, float]] = field(default_factory=list)
+    """When each create began, and how long it took until it was acknowledged."""
 
     def recovered(self, what: str, seconds: float) -> None:
         """Remember how long it took until all was well after a fault."""
@@ -59,12 +67,16 @@ class Journal:
 
 
 class Clients:
-    """Two threads: one creates, one answers."""
+    """Three threads: one creates, one looks, one answers."""
 
-    def __init__(self, journal: Journal, *, ledger: Path, tasks: int, seconds: float, seed: int) -> None:
+    def __init__(self, journal: Journal, cluster: Cluster, *, tasks: int, seconds: float, seed: int) -> None:
         self.journal = journal
-        self.ledger = ledger
+        self.ledger = cluster.ledger
         self.owners = [store.find_or_make_owner(OwnerKind.USER, subject=f"owner-{n}") for n in range(OWNERS)]
+        by = Actor.system(via="chaos")
+        tokens = {owner: store.create_token(owner, name="chaos", by=by)[0] for owner in self.owners}
+        self._remotes = {owner: Remote(cluster.origins, token, journal.witness) for owner, token in tokens.items()}
+        self._made: list[tuple[int, UUID]] = []
         self._tasks = tasks
         self._pause = seconds / tasks
         self._random = Random(seed)
@@ -74,12 +86,14 @@ class Clients:
         self.is_done = threading.Event()
         """Set when everything was created."""
         self._number = 0
+        self._looks = 0
         self._lock = threading.Lock()
-        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._create_all, self._answer_all)]
+        works = {"a create": self._create_next, "a look": self._look, "an answer": self._answer_all}
+        self._threads = [threading.Thread(target=self._work, args=each, daemon=True) for each in works.items()]
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Create and answer while the block runs; no error of a thread is lost."""
+        """Create, look and answer while the block runs; no error of a thread is lost."""
         for thread in self._threads:
             thread.start()
         try:
@@ -96,39 +110,78 @@ class Clients:
             key = key or f"key-{self._number}"
             owner = owner or self.owners[self._number % OWNERS]
         arguments = {"ledger": str(self.ledger), **values.pop("arguments", {})}
-        retries = RETRIES.get(tool, 3)
-        new = store.NewTask(owner_id=owner, tool=tool, arguments=arguments, key=key, max_retries=retries, **values)
+        if values:
+            return self._store(store.NewTask(owner_id=owner, tool=tool, arguments=arguments, key=key, **values))
+        begun = time.monotonic()
+        task_id = UUID(self._remotes[owner].create(tool, arguments, key=key))
+        self.journal.creates.append((begun, time.monotonic() - begun))
+        self.journal.accepted[key] = task_id
+        self._made.append((owner, task_id))
+        return task_id
+
+    def _store(self, new: store.NewTask) -> UUID:
+        """With a time to live, which a client of the endpoint cannot ask for."""
         task = patiently(lambda: store.create(new)).task
         hints.send()
-        self.journal.accepted[key] = task.id
-        if "ttl_ms" in values:
-            self.journal.short_lived.add(task.id)
+        self.journal.accepted[str(new.key)] = task.id
+        self.journal.short_lived.add(task.id)
         return task.id
 
-    def _create_all(self) -> None:
-        names, weights, arguments = zip(*MIX, strict=True)
+    def cancel(self, task_id: UUID) -> None:
+        """The owner cancels the task; one that is gone is no error."""
+        owner = next((owner for owner, made in reversed(self._made) if made == task_id), self.owners[0])
+        with suppress(NotFound):
+            self._remotes[owner].cancel(str(task_id))
+
+    def look_at_all(self, most: int) -> Iterator[str]:
+        """J1: some of the acknowledged tasks are asked for once more; each has ended, for its owner too."""
+        for owner, task_id in self._random.sample(self._made, min(most, len(self._made))):
+            try:
+                task = self._remotes[owner].get(str(task_id))
+            except NotFound:
+                yield f"J1: the acknowledged task {task_id} is gone for its owner"
+                continue
+            if task["status"] not in ENDED:
+                yield f"J1: the acknowledged task {task_id} is still {task['status']}"
+
+    def _work(self, what: str, turn: Callable[[], float]) -> None:
+        """Take turns, with the pause that each gives after it, until the end."""
         try:
-            while len(self.journal.accepted) < self._tasks or not self.may_end.is_set():
-                index = self._random.choices(range(len(names)), weights)[0]
-                self.create(names[index], arguments=arguments[index])
-                self._end.wait(self._pause)
-                if self._end.is_set():
-                    return
+            while not self._end.wait(turn()):
+                pass
         except Exception as error:
-            self.journal.wrong.append(f"a create failed: {error!r}")
-        finally:
+            self.journal.wrong.append(f"{what} failed: {error!r}")
             self.is_done.set()
+        finally:
             connections.close_all()
 
-    def _answer_all(self) -> None:
-        try:
-            while not self._end.wait(AGAIN_SECONDS):
-                for task_id, key in patiently(lambda: rows(_OPEN)):
-                    answer(task_id, key)
-        except Exception as error:
-            self.journal.wrong.append(f"an answer failed: {error!r}")
-        finally:
-            connections.close_all()
+    def _create_next(self) -> float:
+        if len(self.journal.accepted) >= self._tasks and self.may_end.is_set():
+            self.is_done.set()
+            return self._pause
+        tool, _, arguments = self._random.choices(MIX, [weight for _, weight, _ in MIX])[0]
+        self.create(tool, arguments=arguments)
+        return self._pause
+
+    def _look(self) -> float:
+        """Look at one of the newest tasks, and now and then at an old one."""
+        if self._made:
+            newest = self._made[-NEWEST:] if self._looks % 2 else self._made
+            owner, task_id = newest[self._looks * LEAP % len(newest)]
+            with suppress(NotFound):
+                self._remotes[owner].get(str(task_id))
+        self._looks += 1
+        return LOOK_SECONDS
+
+    def _answer_all(self) -> float:
+        """Answer what is asked, as the client is told it; where something is asked is looked up, to be soon."""
+        for owner, task_id in patiently(lambda: rows(_OPEN)):
+            remote = self._remotes[owner]
+            with suppress(NotFound):
+                keys = remote.get(str(task_id)).get("inputRequests", {})
+                if keys:
+                    remote.answer(str(task_id), dict.fromkeys(keys, YES))
+        return AGAIN_SECONDS
 
 
 def answer(task_id: UUID, key: str) -> bool:

@@ -30,6 +30,8 @@ def everything_wrong(journal: Journal, ledger: Path) -> list[str]:
     done = _ledger_by_task(ledger)
     return [
         *journal.wrong,
+        *journal.witness.wrong,
+        *journal.witness.undeclared(),
         *_unresolved(journal),
         *_unfinished(),
         *_poisoned(),
