@@ -5,6 +5,8 @@
 const CHORD_PAUSE = 1500;
 const PLACES = { t: "/tasks/", i: "/inbox/", o: "/overview/", x: "/expirations/", l: "/tools/", c: "/connect/" };
 const ITEMS = ".tasks .name, .exps .name, .mail a";
+/* Filters and the theme work where there is no room to show them, too. */
+const OUT_OF_SIGHT = ["1", "2", "3", "4", "5", "6", "T"];
 const FIELD = "input:not([type=hidden], [type=search]):enabled, select:enabled, textarea:enabled";
 const ACTS = {
   j: () => moveBy(1),
@@ -55,7 +57,8 @@ function press(key) {
 }
 
 function isFor(element, key) {
-  return element.dataset.key === key && !element.disabled && element.checkVisibility();
+  const isThere = OUT_OF_SIGHT.includes(key) || element.checkVisibility();
+  return element.dataset.key === key && !element.disabled && isThere;
 }
 
 function use(element) {
