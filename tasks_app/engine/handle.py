@@ -73,7 +73,9 @@ class StoreHandle:
             raise IllegalOrder("resume() is possible only while the task waits for this handle's require_input().")
         answers = {waiting[0].key: store.Answer(AnswerAction.ACCEPT, {})}
         by = Actor.worker(self._claim.worker)
-        store.answer(self._claim.task_id, answers, owner_id=self._claim.owner_id, by=by, via=Via.WORKER)
+        done = store.answer(self._claim.task_id, answers, owner_id=self._claim.owner_id, by=by, via=Via.WORKER)
+        if not done.recorded:
+            raise IllegalOrder("resume() came too late: what the task waited for was answered by somebody else.")
         hints.send()
 
     def cancel(self) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core import signing
@@ -187,6 +188,26 @@ def test_what_a_handle_waits_for_is_answered_by_the_owner_too(
     assert deferring.run(again()).how is How.DEFERRED
     with pytest.raises(IllegalOrder):
         handle.resume()
+
+
+@pytest.mark.django_db
+def test_handle_is_told_that_somebody_answered_before_it_resumed(
+    alice: Person, claim: store.Claim, handle: StoreHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Covers check 109 for a handle: two at once, and the second must not believe that it resumed the task."""
+    handle.require_input("Plug the farm in.")
+    read = queries.open_questions
+
+    def read_and_lose(task_id: UUID) -> list[store.QuestionView]:
+        found = read(task_id)
+        answer(task_id, alice, {found[0].key: YES})
+        return found
+
+    monkeypatch.setattr(queries, "open_questions", read_and_lose)
+
+    with pytest.raises(IllegalOrder, match="too late"):
+        handle.resume()
+    assert queries.questions(claim.task_id)[0].answered_via == "console"
 
 
 @pytest.mark.django_db
