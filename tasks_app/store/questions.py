@@ -76,9 +76,10 @@ class Answered:
 
 _SUSPEND = f"""
 asking AS (
-    SELECT * FROM unnest(%(keys)s::text[], %(names)s::text[], %(positions)s::int[], %(kinds)s::text[], %(requests)s::text[],
-                         %(defaults)s::text[], %(seconds)s::float8[])
-        AS a(key, name, position, kind, request, default_answer, seconds)),
+    SELECT a.*, tasks_now() + a.seconds * interval '1 second' AS until
+      FROM unnest(%(keys)s::text[], %(names)s::text[], %(positions)s::int[], %(kinds)s::text[], %(requests)s::text[],
+                  %(defaults)s::text[], %(seconds)s::float8[])
+           AS a(key, name, position, kind, request, default_answer, seconds)),
 settled AS (
     UPDATE tasks_task s SET active_attempt = NULL, status = 'input_required', open_questions = %(count)s::int,
            policy_version = %(policy)s::int, expires_at = CASE WHEN s.ttl_fixed OR s.waiting THEN s.expires_at
@@ -88,7 +89,7 @@ settled AS (
 asked AS (
     INSERT INTO tasks_question (task_id, key, name, position, kind, request, default_answer, expires_at)
     SELECT s.id, a.key, a.name, a.position, a.kind, a.request, a.default_answer,
-           least(s.expires_at, tasks_now() + a.seconds * interval '1 second') FROM settled s, asking a)
+           CASE WHEN s.held THEN a.until ELSE least(s.expires_at, a.until) END FROM settled s, asking a)
 """
 _READ = f"SELECT {QUESTION_COLUMNS} FROM tasks_question q WHERE q.task_id = %(task)s AND q.key = ANY(%(keys)s)"
 _OWNER = f"""

@@ -202,3 +202,18 @@ def test_deadline_in_a_held_task_still_counts(alice: Person, bo: Person, clock: 
 
     assert store.expire_questions() == 1
     assert look(task_id).status is Status.WORKING
+
+
+def test_question_of_a_held_task_past_its_fixed_time_is_open(alice: Person, bo: Person, clock: DatabaseClock) -> None:
+    """Nothing expires while it is held, so there is time for an answer."""
+    claim = claimed(alice, ttl_ms=60_000)
+    store.hold(claim.task_id, held=True, owner_id=None, by=bo.operates())
+    now = clock.advance(timedelta(seconds=30))
+    store.heartbeat(claim)
+    now = clock.advance(timedelta(seconds=40))
+
+    store.suspend(claim, [ask(seconds=600)])
+
+    [asked] = queries.open_questions(claim.task_id)
+    assert asked.expires_at == now + timedelta(minutes=10)
+    assert answer(claim.task_id, alice).recorded == (asked.key,)
