@@ -39,6 +39,7 @@ class Attempt(models.Model):
     ended_at = models.DateTimeField(null=True)
     outcome = models.TextField(null=True)
     detail = models.TextField(null=True, help_text="What went wrong, for operators: a traceback, or a few words.")
+    failed_step = models.TextField(null=True, help_text="The step that it failed at, if it was in one.")
 
     class Meta:
         constraints = [

@@ -6,12 +6,20 @@ import pgtrigger
 
 from tasks_app.models.triggers import REFUSED, Rule
 
+# Said by the statement that creates a task with a gate; where nothing is said, nothing was raised.
+ASKED_TTL = "nullif(current_setting('tasks.asked_ttl', true), '')::float8 * interval '1 ms'"
+
 # Small columns only: comparing a payload would read it back from its storage on every update.
 GUARD = f"""
     IF OLD.finished_at IS NOT NULL AND
-       (NEW.status, NEW.outcome, NEW.finished_at, NEW.attempt, NEW.status_message, NEW.progress_done, NEW.progress_total) IS DISTINCT FROM
-       (OLD.status, OLD.outcome, OLD.finished_at, OLD.attempt, OLD.status_message, OLD.progress_done, OLD.progress_total) THEN
+       (NEW.status, NEW.outcome, NEW.finished_at, NEW.attempt, NEW.status_message, NEW.progress_done, NEW.progress_total,
+        NEW.updated_at, NEW.status_at, NEW.losses, NEW.retries, NEW.output_bytes) IS DISTINCT FROM
+       (OLD.status, OLD.outcome, OLD.finished_at, OLD.attempt, OLD.status_message, OLD.progress_done, OLD.progress_total,
+        OLD.updated_at, OLD.status_at, OLD.losses, OLD.retries, OLD.output_bytes) THEN
         RAISE EXCEPTION 'task % is already %', OLD.id, OLD.status {REFUSED};
+    END IF;
+    IF NEW.version < OLD.version THEN
+        RAISE EXCEPTION 'the version of task % only rises', OLD.id {REFUSED};
     END IF;
     IF NEW.attempt < OLD.attempt OR NEW.attempt > OLD.attempt + 1 THEN
         RAISE EXCEPTION 'attempt of task % may only rise by one', OLD.id {REFUSED};
@@ -25,8 +33,8 @@ GUARD = f"""
     IF OLD.expired_at IS NOT NULL AND NEW.expired_at IS DISTINCT FROM OLD.expired_at THEN
         RAISE EXCEPTION 'task % has expired', OLD.id {REFUSED};
     END IF;
-    IF (NEW.status, NEW.status_message, NEW.open_questions, NEW.attempt, NEW.expires_at, NEW.progress_done, NEW.progress_total, NEW.held) IS DISTINCT FROM
-       (OLD.status, OLD.status_message, OLD.open_questions, OLD.attempt, OLD.expires_at, OLD.progress_done, OLD.progress_total, OLD.held) THEN
+    IF (NEW.status, NEW.status_message, NEW.open_questions, NEW.attempt, NEW.expires_at, NEW.progress_done, NEW.progress_total, NEW.held, NEW.expired_at) IS DISTINCT FROM
+       (OLD.status, OLD.status_message, OLD.open_questions, OLD.attempt, OLD.expires_at, OLD.progress_done, OLD.progress_total, OLD.held, OLD.expired_at) THEN
         NEW.version := OLD.version + 1;
         IF OLD.finished_at IS NULL THEN
             NEW.updated_at := greatest(tasks_now(), OLD.updated_at + interval '1 microsecond');
@@ -37,8 +45,8 @@ GUARD = f"""
 """
 
 IDENTITY_GUARD = f"""
-    IF (NEW.id, NEW.owner_id, NEW.slot, NEW.tool, NEW.arguments, NEW.created_at, NEW.credential_id) IS DISTINCT FROM
-       (OLD.id, OLD.owner_id, OLD.slot, OLD.tool, OLD.arguments, OLD.created_at, OLD.credential_id) THEN
+    IF (NEW.id, NEW.owner_id, NEW.slot, NEW.tool, NEW.tool_version, NEW.arguments, NEW.labels, NEW.created_at, NEW.credential_id) IS DISTINCT FROM
+       (OLD.id, OLD.owner_id, OLD.slot, OLD.tool, OLD.tool_version, OLD.arguments, OLD.labels, OLD.created_at, OLD.credential_id) THEN
         RAISE EXCEPTION 'identity of task % is immutable', OLD.id {REFUSED};
     END IF;
     RETURN NEW;
@@ -49,6 +57,13 @@ PAYLOAD_GUARD = f"""
        (NEW.result, NEW.error, NEW.variables) IS DISTINCT FROM (OLD.result, OLD.error, OLD.variables) THEN
         RAISE EXCEPTION 'task % is already %', OLD.id, OLD.status {REFUSED};
     END IF;
+    RETURN NEW;
+"""
+
+# Apart from the guard, which compares no payload: this looks only where the variables are written.
+COUNT_VARIABLES = """
+    NEW.version := OLD.version + 1;
+    NEW.updated_at := greatest(tasks_now(), OLD.updated_at + interval '1 microsecond');
     RETURN NEW;
 """
 
@@ -68,13 +83,24 @@ DELETE_GUARD = f"""
     RETURN OLD;
 """
 
-# The actor comes from the row, so that one statement may create the tasks of several callers.
-LOG_CREATED = """
+# The actor comes from the row, so that one statement may create the tasks of several callers. What the policy decided with
+# the birth is told as when it decides later; how long the task would have lived without its gate is known only here.
+LOG_CREATED = f"""
     INSERT INTO tasks_event (task_id, owner_id, kind, to_status, attempt, actor, detail, at)
     VALUES (NEW.id, NEW.owner_id, 'created', NEW.status, NEW.attempt, tasks_creator(NEW.owner_id, NEW.credential_id, NEW.request_id),
             jsonb_build_object('tool', NEW.tool), NEW.created_at);
     INSERT INTO tasks_tally (owner_id, tool, entered, bytes, at)
     VALUES (NEW.owner_id, NEW.tool, NEW.status, octet_length(NEW.arguments), NEW.created_at);
+    IF NEW.held THEN
+        INSERT INTO tasks_event (task_id, owner_id, kind, attempt, actor, at)
+        VALUES (NEW.id, NEW.owner_id, 'held', NEW.attempt,
+                jsonb_build_object('kind', 'engine', 'via', 'policy', 'reason', 'policy version ' || NEW.policy_version), NEW.created_at);
+    END IF;
+    IF NEW.status = 'input_required' AND NEW.expires_at > NEW.created_at + {ASKED_TTL} THEN
+        INSERT INTO tasks_event (task_id, owner_id, kind, attempt, actor, detail, at)
+        VALUES (NEW.id, NEW.owner_id, 'ttl', NEW.attempt, tasks_creator(NEW.owner_id, NEW.credential_id, NEW.request_id),
+                jsonb_build_object('from', NEW.created_at + {ASKED_TTL}, 'to', NEW.expires_at, 'why', 'asked'), NEW.created_at);
+    END IF;
     RETURN NULL;
 """
 
@@ -130,7 +156,9 @@ TASK_RULES = [
     Rule(
         name="task_identity_guard",
         when=pgtrigger.Before,
-        operation=pgtrigger.UpdateOf("id", "owner_id", "slot", "tool", "arguments", "created_at", "credential_id"),
+        operation=pgtrigger.UpdateOf(
+            "id", "owner_id", "slot", "tool", "tool_version", "arguments", "labels", "created_at", "credential_id"
+        ),
         func=IDENTITY_GUARD,
     ),
     Rule(
@@ -138,6 +166,14 @@ TASK_RULES = [
         when=pgtrigger.Before,
         operation=pgtrigger.UpdateOf("result", "error", "variables"),
         func=PAYLOAD_GUARD,
+    ),
+    # Named so that it fires after the guard.
+    Rule(
+        name="task_variables_are_a_change",
+        when=pgtrigger.Before,
+        operation=pgtrigger.UpdateOf("variables"),
+        condition=_when("OLD.variables IS DISTINCT FROM NEW.variables"),
+        func=COUNT_VARIABLES,
     ),
     Rule(
         name="task_kept_is_counted",

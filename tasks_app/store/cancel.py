@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from tasks_app.conf import conf
 from tasks_app.domain.errors import LeaseLost, NotFound
 from tasks_app.domain.identity import Actor
 from tasks_app.domain.outcome import AttemptEnd
@@ -15,11 +16,14 @@ from tasks_app.store.locking import lock, require_reason
 from tasks_app.store.policy import in_force
 from tasks_app.store.rows import Claim, Snapshot, columns, snapshot
 
-# Shared with expiry: what waits is withdrawn, what runs is told to stop. The task row is locked by the caller.
+# Shared with expiry: what waits is withdrawn, what runs is told to stop. The task row is locked by the caller. An attempt
+# that was handed over hears nothing and has a long lease: no longer than any other from now on, so that it is reaped.
 STOP_CHILDREN = """
 withdrawn AS (UPDATE tasks_question SET state = 'withdrawn', closed_at = tasks_now()
                WHERE task_id = %(task)s AND state = 'open'),
-told AS (UPDATE tasks_attempt SET stop_requested_at = tasks_now() WHERE task_id = %(task)s AND ended_at IS NULL)
+told AS (UPDATE tasks_attempt SET stop_requested_at = tasks_now(),
+                lease_until = least(lease_until, tasks_now() + %(lease)s::float8 * interval '1 second')
+          WHERE task_id = %(task)s AND ended_at IS NULL)
 """
 _CANCEL = f"""
 WITH {STOP_CHILDREN}
@@ -27,13 +31,21 @@ UPDATE tasks_task t SET status = 'cancelled', outcome = 'cancelled', finished_at
        wake_at = NULL, open_questions = 0, policy_version = %(policy)s::int, expires_at = greatest(expires_at, tasks_now() + %(keep)s::float8 * interval '1 second')
  WHERE t.id = %(task)s RETURNING {columns()}
 """
+# The task first, as everywhere. Only its version rises: pages that show the worker as stopping read it again.
 _END = f"""
-WITH {ACTOR}
-UPDATE tasks_attempt a SET ended_at = tasks_now(), outcome = %(how)s,
-       stop_acknowledged_at = coalesce(a.stop_acknowledged_at, tasks_now())
-  FROM tasks_task t, acting
- WHERE a.task_id = %(task)s AND a.number = %(number)s AND a.ended_at IS NULL AND a.stop_requested_at IS NOT NULL
-   AND t.id = a.task_id RETURNING {columns()}
+WITH {ACTOR},
+stopping AS (
+    SELECT t.id FROM tasks_task t, acting
+     WHERE t.id = %(task)s AND EXISTS (SELECT 1 FROM tasks_attempt o WHERE o.task_id = t.id AND o.number = %(number)s
+                                          AND o.ended_at IS NULL AND o.stop_requested_at IS NOT NULL)
+       FOR NO KEY UPDATE OF t),
+ended AS (
+    UPDATE tasks_attempt a SET ended_at = tasks_now(), outcome = %(how)s,
+           stop_acknowledged_at = coalesce(a.stop_acknowledged_at, tasks_now())
+      FROM stopping s
+     WHERE a.task_id = s.id AND a.number = %(number)s AND a.ended_at IS NULL AND a.stop_requested_at IS NOT NULL
+    RETURNING a.task_id)
+UPDATE tasks_task t SET version = t.version + 1 FROM ended WHERE t.id = ended.task_id RETURNING {columns()}
 """
 
 
@@ -73,7 +85,8 @@ def _cancel(task_id: UUID, owner_id: int | None, by: Actor) -> Plan[Cancelled]:
 
 def _end_task(task: Snapshot) -> Plan[Snapshot]:
     terms = (yield from in_force()).terms(task.tool, task.owner_id)
-    [ended] = yield Query(_CANCEL, {"task": task.id, "keep": terms.minimum_retention, "policy": terms.version})
+    kept = {"keep": terms.minimum_retention, "policy": terms.version}
+    [ended] = yield Query(_CANCEL, {"task": task.id, "lease": conf().lease, **kept})
     return snapshot(ended)
 
 

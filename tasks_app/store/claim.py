@@ -17,8 +17,9 @@ from uuid import UUID
 from tasks_app.conf import conf
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.identity import Actor
-from tasks_app.store.db import ACTOR, actor_json, affected, row
-from tasks_app.store.rows import CLAIM_COLUMNS, Claim, claim
+from tasks_app.store.announce import announce, announce_start
+from tasks_app.store.db import ACTOR, Row, actor_json, affected, row
+from tasks_app.store.rows import CLAIM_COLUMNS, Claim, claim, columns, snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +62,23 @@ started AS (
     SELECT t.id, t.attempt, %(worker)s, tasks_now() + %(lease)s::float8 * interval '1 second' FROM t)
 """
 _CLAIM = f"WITH {ACTOR}, {CLAIM} SELECT * FROM t"
+# Beside itself as it was before, to tell the heartbeat that is the first to see the request.
 _BEAT = """
-UPDATE tasks_attempt SET lease_until = greatest(lease_until, tasks_now() + %(lease)s::float8 * interval '1 second'),
-       stop_acknowledged_at = CASE WHEN stop_requested_at IS NOT NULL THEN coalesce(stop_acknowledged_at, tasks_now()) END
- WHERE task_id = %(task)s AND number = %(number)s AND ended_at IS NULL RETURNING stop_requested_at IS NOT NULL
+UPDATE tasks_attempt a SET lease_until = greatest(a.lease_until, tasks_now() + %(lease)s::float8 * interval '1 second'),
+       stop_acknowledged_at = CASE WHEN a.stop_requested_at IS NOT NULL THEN coalesce(a.stop_acknowledged_at, tasks_now()) END
+  FROM tasks_attempt b
+ WHERE a.task_id = %(task)s AND a.number = %(number)s AND a.ended_at IS NULL AND b.task_id = a.task_id AND b.number = a.number
+RETURNING a.stop_requested_at IS NOT NULL, b.stop_acknowledged_at IS NULL
 """
-# No longer counted among what the worker runs: its slot is free.
+_SEEN = f"SELECT {columns()} FROM tasks_task t WHERE t.id = %(task)s"
+# No longer counted among what the worker runs: its slot is free. The task first: a cancel on its way fences this, too.
 _LEASE_FOR = """
+WITH t AS (
+    SELECT t.id FROM tasks_task t
+     WHERE t.id = %(task)s AND t.active_attempt = %(number)s AND (t.expires_at > tasks_now() OR t.held) FOR NO KEY UPDATE)
 UPDATE tasks_attempt a SET lease_until = tasks_now() + %(seconds)s::float8 * interval '1 second',
-       worker = 'handed over by ' || a.worker FROM tasks_task t
- WHERE t.id = a.task_id AND t.active_attempt = a.number AND a.task_id = %(task)s AND a.number = %(number)s AND a.ended_at IS NULL
+       worker = 'handed over by ' || a.worker FROM t
+ WHERE a.task_id = t.id AND a.number = %(number)s AND a.ended_at IS NULL
 """
 _HANDED_OVER = f"""
 SELECT {CLAIM_COLUMNS}, a.worker FROM tasks_task t JOIN tasks_attempt a ON a.task_id = t.id
@@ -107,7 +115,14 @@ def claim_params(claimant: Claimant) -> dict[str, Any]:
 def claim_next(claimant: Claimant) -> Claim | None:
     """Take the lease on one due task. None means that nothing is due, or all of it is at a cap."""
     found = row(_CLAIM, claim_params(claimant))
-    return claim(found, worker=claimant.worker) if found else None
+    return begun(found, claimant) if found else None
+
+
+def begun(found: Row, claimant: Claimant) -> Claim:
+    """The claim that a statement gave; whoever watches the task is told that it runs."""
+    taken = claim(found, worker=claimant.worker)
+    announce_start(taken)
+    return taken
 
 
 def heartbeat(held: Claim) -> Beat:
@@ -115,7 +130,16 @@ def heartbeat(held: Claim) -> Beat:
     found = row(_BEAT, {"task": held.task_id, "number": held.number, "lease": conf().lease})
     if found is None:
         return Beat.LOST
-    return Beat.STOP if found[0] else Beat.HELD
+    is_told, is_news = found
+    if is_told and is_news:
+        _announce_stopping(held)
+    return Beat.STOP if is_told else Beat.HELD
+
+
+def _announce_stopping(held: Claim) -> None:
+    """Whoever looks at the task sees now that its worker knows; its version stays, as nothing of the row changed."""
+    if (found := row(_SEEN, {"task": held.task_id})) is not None:
+        announce(snapshot(found))
 
 
 def lease_for(held: Claim, time: timedelta) -> bool:

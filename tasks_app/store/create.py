@@ -62,7 +62,7 @@ class Created:
     task: Snapshot
     is_new: bool
     expired: tuple[Snapshot, ...] = ()
-    """What was live, past its time and in the way, and ended with this."""
+    """What was past its time and in the way, and expired with this."""
 
 
 A_FEW_SLOTS = "(SELECT 1 + floor(random() * %(slots)s::int)::int AS slot FROM generate_series(1, 8))"
@@ -74,8 +74,11 @@ _IS_FREE = """
 (SELECT o.slot FROM tasks_task o WHERE o.owner_id = %(owner)s AND o.slot = place.slot AND o.finished_at IS NULL) IS NULL
 """
 
+_MOMENT = "tasks_now() AS at"
+# What the log says of the time that the gate adds.
+_MOMENT_ASKING = f"{_MOMENT}, set_config('tasks.asked_ttl', %(asked_ttl)s, true)"
 _INSERT = f"""
-WITH moment AS MATERIALIZED (SELECT tasks_now() AS at),
+WITH moment AS MATERIALIZED (SELECT {{moment}}),
 free AS (
     SELECT place.slot FROM {{slots}} place WHERE {_IS_FREE} LIMIT 1),
 t AS (
@@ -102,7 +105,8 @@ _SELECT = f"SELECT {columns()} FROM t"
 
 
 def _text(*, slots: str, approval: bool) -> str:
-    return _INSERT.format(slots=slots, birth=_ASKING if approval else _DUE) + (_ASK if approval else "") + _SELECT
+    moment, birth = (_MOMENT_ASKING, _ASKING) if approval else (_MOMENT, _DUE)
+    return _INSERT.format(moment=moment, slots=slots, birth=birth) + (_ASK if approval else "") + _SELECT
 
 
 _TEXTS = {
@@ -130,7 +134,7 @@ def create(new: NewTask) -> Created:
     for gone in created.expired:
         announce(gone, questions=True)
     if created.is_new:
-        announce(created.task)
+        announce(created.task, questions=created.task.open_questions > 0)
     return created
 
 
@@ -219,6 +223,7 @@ def create_params(new: NewTask, policy: Policy) -> dict[str, Any]:
         "retries": new.max_retries,
         "poll": new.poll_ms or settings.limits.default_poll_interval_ms,
         "ttl": _lifetime_ms(new, ttl, terms),
+        "asked_ttl": str(ttl.ms),
         "fixed": ttl.fixed,
         "held": terms.hold,
         "policy": terms.version,

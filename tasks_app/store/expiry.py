@@ -78,7 +78,7 @@ due AS (SELECT t.id FROM tasks_task t, acting WHERE t.id = ANY(%(tasks)s) AND {{
            FOR NO KEY UPDATE OF t SKIP LOCKED),
 ended AS (UPDATE tasks_task t SET expired_at = tasks_now(), idempotency_key = NULL FROM due WHERE t.id = due.id RETURNING t.*),
 record AS ({_RECORD})
-SELECT count(*) FROM ended
+SELECT {columns()} FROM ended t
 """
 _EXPIRE_FINISHED = _EXPIRE_SOME.format(is_due=_IS_DUE)
 _EXPIRE_EARLY = _EXPIRE_SOME.format(is_due="t.expired_at IS NULL AND NOT t.held")
@@ -134,10 +134,14 @@ def expire(*, by: Actor | None = None) -> int:
     due = rows(_DUE)
     live = sum(_expire_live(task_id, actor) for task_id, is_live in due if is_live)
     finished = [task_id for task_id, is_live in due if not is_live]
-    if not finished:
-        return live
-    done = row(_EXPIRE_FINISHED, {"tasks": finished, "actor": actor_json(actor)})
-    return live + (done[0] if done else 0)
+    return live + (_expire_finished(_EXPIRE_FINISHED, finished, actor) if finished else 0)
+
+
+def _expire_finished(text: str, task_ids: Sequence[UUID], actor: Actor) -> int:
+    ended = rows(text, {"tasks": list(task_ids), "actor": actor_json(actor)})
+    for each in ended:
+        announce(snapshot(each))
+    return len(ended)
 
 
 def hold_by_policy() -> int:
@@ -167,11 +171,11 @@ def _expire_live(task_id: UUID, actor: Actor) -> int:
 
 
 def expire_one(task_id: UUID) -> Plan[Snapshot | None]:
-    """Expire this live task now, when it is past its time; for callers that it stands in the way of."""
+    """Expire this task now, when it is past its time; for callers that it stands in the way of."""
     found = yield Query("SELECT finished_at IS NOT NULL FROM tasks_task WHERE id = %(task)s", {"task": task_id})
     if found and found[0][0]:
-        yield Query(_EXPIRE_FINISHED, {"tasks": [task_id], "actor": actor_json(Actor.engine())})
-        return None
+        ended = yield Query(_EXPIRE_FINISHED, {"tasks": [task_id], "actor": actor_json(Actor.engine())})
+        return snapshot(ended[0]) if ended else None
     return (yield Atomic(_expire_locked(task_id, Actor.engine(), waits=True)))  # type: ignore[no-any-return]
 
 
@@ -179,7 +183,7 @@ def _expire_locked(task_id: UUID, actor: Actor, *, waits: bool) -> Plan[Snapshot
     task = yield from lock_even_expired(task_id, actor=actor, waits=waits)
     if task is None or task.status.is_terminal:
         return None
-    ended = yield Query(_EXPIRE_LIVE, {"task": task_id, "error": codec.encode(EXPIRED)})
+    ended = yield Query(_EXPIRE_LIVE, {"task": task_id, "error": codec.encode(EXPIRED), "lease": conf().lease})
     return snapshot(ended[0]) if ended else None
 
 
@@ -215,8 +219,10 @@ def hold(task_id: UUID, *, held: bool, owner_id: int | None, by: Actor) -> Snaps
 
 def hold_expired(task_id: UUID, *, held: bool, by: Actor) -> None:
     """The same for a task whose expiry is recorded: it stays expired, but while held it is not purged. Raises NotFound."""
-    if run(_atomically(_hold_expired(task_id, by, held))) is None:
+    task = run(_atomically(_hold_expired(task_id, by, held)))
+    if task is None:
         raise NotFound
+    announce(task)
 
 
 def _hold_expired(task_id: UUID, by: Actor, held: bool) -> Plan[Snapshot | None]:
@@ -256,9 +262,9 @@ def purge_now(task_ids: Sequence[UUID], *, by: Actor) -> int:
     """
     gone = 0
     for start in range(0, len(task_ids), BATCH):
-        params = {"tasks": list(task_ids[start : start + BATCH]), "actor": actor_json(by)}
+        some = task_ids[start : start + BATCH]
         with atomic():
-            row(_EXPIRE_EARLY, params)
-            done = row(_PURGE_EARLY, params)
+            _expire_finished(_EXPIRE_EARLY, some, by)
+            done = row(_PURGE_EARLY, {"tasks": list(some), "actor": actor_json(by)})
         gone += int(done[0]) if done else 0
     return gone

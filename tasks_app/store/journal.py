@@ -23,11 +23,11 @@ LINE_CHARACTERS = 65_536
 
 _FENCE = "t.id = %(task)s AND t.active_attempt = %(number)s AND (t.expires_at > tasks_now() OR t.held)"
 _STEP = f"""
-WITH t AS (SELECT t.id FROM tasks_task t WHERE {_FENCE} FOR NO KEY UPDATE),
+WITH t AS (SELECT {columns()} FROM tasks_task t WHERE {_FENCE} FOR NO KEY UPDATE),
 step AS (
     INSERT INTO tasks_step (task_id, name, position, attempt, value)
     SELECT t.id, %(name)s, %(position)s::int, %(number)s, %(value)s FROM t ON CONFLICT (task_id, name) DO NOTHING)
-SELECT id FROM t
+SELECT {columns()} FROM t
 """
 # The counter on the task gives each chunk its place, so that two writers of one attempt cannot take the same.
 _OUTPUT = f"""
@@ -76,8 +76,7 @@ class History:
 def save_step(held: Claim, *, name: str, position: int, value: Any) -> None:
     """Remember a step's value. A step of this name that is there already stays. Raises LeaseLost."""
     params = {**_fence(held), "name": name, "position": position, "value": codec.encode(value)}
-    if row(_STEP, params) is None:
-        raise LeaseLost
+    _changed(_STEP, params)
 
 
 def write_output(held: Claim, text: str) -> Snapshot:

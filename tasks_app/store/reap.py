@@ -24,6 +24,8 @@ _LOSE = """
 UPDATE tasks_attempt SET ended_at = tasks_now(), outcome = 'lost'
  WHERE task_id = %(task)s AND number = %(number)s AND ended_at IS NULL AND lease_until < tasks_now() RETURNING 1
 """
+# So that pages that show the worker as stopping read the task again.
+_SEEN = f"UPDATE tasks_task t SET version = t.version + 1 WHERE t.id = %(task)s RETURNING {columns()}"
 _WAKE = f"""
 UPDATE tasks_task t SET active_attempt = NULL, losses = t.losses + 1, wake_at = tasks_now()
  WHERE t.id = %(task)s AND t.active_attempt = %(number)s RETURNING {columns()}
@@ -62,7 +64,8 @@ def _reap_locked(task_id: UUID, number: int) -> Plan[tuple[int, Snapshot | None]
         return 0, None
     if task.active_attempt != number:
         # It was told to stop and its worker went without a word; the task has ended already.
-        return 1, task
+        [seen] = yield Query(_SEEN, params)
+        return 1, snapshot(seen)
     if task.losses + 1 >= conf().max_losses:
         terms = (yield from in_force()).terms(task.tool, task.owner_id)
         ending = {"error": codec.encode(LOST), "keep": terms.minimum_retention, "policy": terms.version}

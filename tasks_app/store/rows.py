@@ -161,13 +161,14 @@ class Claim:
     waiting: bool
     request_id: str
     created_at: datetime
+    version: int
     owner: str
     worker: str
 
 
 CLAIM_COLUMNS = (
     "t.id, t.attempt, t.owner_id, t.tool, t.tool_version, t.arguments, t.variables, t.client_capabilities, "
-    "t.retries, t.max_retries, t.waiting, t.request_id, t.created_at, "
+    "t.retries, t.max_retries, t.waiting, t.request_id, t.created_at, t.version, "
     "(SELECT concat_ws(':', o.kind, nullif(o.issuer, ''), o.subject) FROM tasks_owner o WHERE o.id = t.owner_id) AS owner"
 )
 

@@ -18,9 +18,9 @@ from tasks_app.domain.outcome import AttemptEnd, Outcome
 from tasks_app.domain.text import clean_text
 from tasks_app.store import codec, policy
 from tasks_app.store.announce import announce
-from tasks_app.store.claim import CLAIM, Claimant, claim_params
+from tasks_app.store.claim import CLAIM, Claimant, begun, claim_params
 from tasks_app.store.db import ACTOR, actor_json, row
-from tasks_app.store.rows import COLUMNS, Claim, Snapshot, claim, columns, snapshot
+from tasks_app.store.rows import COLUMNS, Claim, Snapshot, columns, snapshot
 
 MESSAGE_CHARACTERS = 1000
 DETAIL_CHARACTERS = 20_000
@@ -135,7 +135,7 @@ def turn(ending: Ending, claimant: Claimant) -> Turn:
     settled, claimed = found[: len(COLUMNS)], found[len(COLUMNS) :]
     return Turn(
         _announced(snapshot(settled), ending) if settled[0] else None,
-        claim(claimed, worker=claimant.worker) if claimed[0] else None,
+        begun(claimed, claimant) if claimed[0] else None,
     )
 
 

@@ -123,7 +123,7 @@ class Model:
     def lease_for(self, task_id: Any, number: int, time: int) -> bool:
         """Hand the attempt over for so long."""
         task = self.tasks.get(task_id)
-        if task is None or task.active != number:
+        if task is None or task.active != number or self.is_past(task):
             return False
         task.attempts[-1].lease = self.now + time
         return True
@@ -171,7 +171,8 @@ class Model:
         if not (task.ttl_fixed or task.waiting):
             task.expires = max(task.expires, self.now + max(stay for stay, _ in asked.values()) + HOUR)
         for name, (stay, default) in asked.items():
-            task.questions[name] = Question(min(task.expires, self.now + stay), default)
+            deadline = self.now + stay if task.held else min(task.expires, self.now + stay)
+            task.questions[name] = Question(deadline, default)
         task.attempts[-1].end = AttemptEnd.SUSPENDED
         task.active = None
         task.move(Status.INPUT_REQUIRED)
@@ -303,6 +304,7 @@ class Model:
             asked.state = QuestionState.WITHDRAWN
         if (attempt := task.running()) is not None:
             attempt.told = True
+            attempt.lease = min(attempt.lease, self.now + self.knobs.lease)
         task.move(outcome.status)
         task.outcome, task.result, task.active, task.wake = outcome, result, None, None
         task.expires = max(task.expires, self.now + self.knobs.retention)

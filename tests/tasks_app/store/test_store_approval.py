@@ -101,7 +101,7 @@ def test_declining_or_dismissing_ends_the_task_before_any_attempt(alice: Person,
     assert (done.task.status, done.task.outcome) == (Status.COMPLETED, Outcome.TOOL_ERROR)
     assert text_of(task_id) == f"Not approved by operator {bo.id}: change freeze"
     assert queries.attempts(task_id) == []
-    assert kinds(task_id) == ["created", "asked", "answered", "to completed"]
+    assert kinds(task_id) == ["created", "ttl", "asked", "answered", "to completed"]
 
 
 def test_refusal_stays_readable_for_the_minimum_retention(alice: Person, bo: Person, clock: DatabaseClock) -> None:

@@ -272,6 +272,14 @@ def test_lease_of_an_attempt_that_no_longer_holds_the_task_stays(alice: Person) 
     assert queries.attempts(claim.task_id)[0].lease_until == before
 
 
+def test_task_past_its_time_is_not_handed_over(alice: Person, clock: DatabaseClock) -> None:
+    """check 91."""
+    claim = claimed(alice, ttl_ms=60_000)
+    clock.advance(timedelta(minutes=2))
+
+    assert store.lease_for(claim, timedelta(hours=1)) is False
+
+
 def test_claim_turn_and_heartbeat_are_one_statement_each(alice: Person) -> None:
     created(alice)
     created(alice)

@@ -23,6 +23,7 @@ from tasks_app.domain.status import Status
 from tasks_app.store import queries
 from tasks_app.store.questions import Answer
 from tests.conftest import DatabaseClock, Person
+from tests.racing import race
 from tests.tasks_app.store.life import (
     DONE,
     WORKER,
@@ -315,6 +316,25 @@ def test_reaper_passes_by_a_task_that_somebody_works_on(alice: Person) -> None:
     with locked_elsewhere(claim.task_id):
         assert store.reap() == 0
     assert store.reap() == 1
+
+
+@pytest.mark.parametrize("first", ["cancel", "hand over"])
+def test_task_is_cancelled_or_handed_over_whoever_waits(alice: Person, first: str) -> None:
+    """What comes second sees what came first: a cancelled task is not handed over, and one that was is cancelled."""
+    claim = claimed(alice)
+    verbs = {
+        "cancel": lambda: store.cancel(claim.task_id, owner_id=alice.id, by=alice.acts()).happened,
+        "hand over": lambda: store.lease_for(claim, timedelta(hours=1)),
+    }
+    [second] = verbs.keys() - {first}
+
+    told = race(verbs[first], verbs[second], at=None, blocks=True)
+
+    assert told == ((True, False) if first == "cancel" else (True, True))
+    [attempt] = queries.attempts(claim.task_id)
+    assert attempt.stop_requested_at is not None
+    assert attempt.lease_until < attempt.stop_requested_at + timedelta(minutes=1)
+    assert look(claim.task_id).status is Status.CANCELLED
 
 
 def test_reapers_at_once_count_one_loss(alice: Person) -> None:

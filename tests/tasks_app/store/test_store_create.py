@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -21,6 +21,7 @@ from tasks_app.domain.ttl import NOT_ASKED
 from tasks_app.store import queries
 from tests.conftest import DatabaseClock, Person
 from tests.tasks_app.store.life import (
+    APPROVE,
     DONE,
     claimed,
     completed,
@@ -293,7 +294,26 @@ def test_creating_with_an_approval_is_one_statement_too(alice: Person) -> None:
         task = created(alice, approval={"mode": "form", "requestedSchema": {"type": "object", "properties": {}}})
 
     assert len(queries_run) == 1
-    assert kinds(task.id) == ["created", "asked"]
+    assert kinds(task.id) == ["created", "ttl", "asked"]
+
+
+def test_time_that_a_gate_adds_is_in_the_log(alice: Person) -> None:
+    """Asking raises the time to live, and the raise is an event; a time that the client set stays."""
+    task, fixed = created(alice, approval=APPROVE), created(alice, approval=APPROVE, ttl_ms=60_000)
+
+    raised = last_event(task.id, "ttl")
+
+    assert (raised.detail["why"], raised.actor) == ("asked", last_event(task.id, "created").actor)
+    assert datetime.fromisoformat(raised.detail["from"]) == task.created_at + timedelta(hours=1)
+    assert datetime.fromisoformat(raised.detail["to"]) == task.expires_at
+    assert kinds(fixed.id) == ["created", "asked"]
+
+
+def test_caller_over_the_protocol_without_a_credential_is_a_client(alice: Person) -> None:
+    """One with a token of another issuer, or with none where that is allowed."""
+    task = created(alice, request_id="req-2")
+
+    assert last_event(task.id, "created").actor == {"kind": "client", "id": alice.id, "via": "mcp", "request": "req-2"}
 
 
 def test_missing_owner_creates_nothing(db: None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -123,7 +124,21 @@ def test_worker_that_was_told_to_stop_and_went_is_lost_and_the_task_stays_as_it_
 
     assert store.reap() == 1
     assert queries.attempts(claim.task_id)[0].outcome == "lost"
-    assert look(claim.task_id) == before
+    # Only the version: a page that shows the worker as stopping has to read the task again.
+    assert look(claim.task_id) == replace(before, version=before.version + 1)
+
+
+def test_handed_over_attempt_of_a_cancelled_task_is_lost_as_soon_as_any_other(
+    alice: Person, clock: DatabaseClock
+) -> None:
+    claim = claimed(alice)
+    store.lease_for(claim, timedelta(hours=10))
+    store.cancel(claim.task_id, owner_id=alice.id, by=alice.acts())
+    early = store.reap()
+    clock.advance(LEASE_OVER)
+
+    assert (early, store.reap()) == (0, 1)
+    assert queries.attempts(claim.task_id)[0].outcome == "lost"
 
 
 def test_attempts_that_ended_are_never_lost(alice: Person, clock: DatabaseClock) -> None:

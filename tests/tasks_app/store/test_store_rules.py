@@ -67,6 +67,11 @@ FROZEN = {
     "progress_total": "99",
     "finished_at": "tasks_now() + interval '1 second'",
     "attempt": "attempt + 1",
+    "updated_at": "updated_at + interval '1 second'",
+    "status_at": "status_at - interval '1 second'",
+    "losses": "losses + 1",
+    "retries": "retries + 1",
+    "output_bytes": "output_bytes + 1",
 }
 
 
@@ -113,6 +118,8 @@ def test_expired_task_never_comes_back(alice: Person, clock: DatabaseClock) -> N
         ("slot", "slot + 1"),
         ("tool", "'other'"),
         ("arguments", "'{\"other\":1}'"),
+        ("tool_version", "tool_version + 1"),
+        ("labels", '\'{"other": "1"}\''),
         ("created_at", "created_at - interval '1 hour'"),
         ("credential_id", "coalesce(credential_id, 0) + 1"),
     ],
@@ -152,6 +159,30 @@ def test_version_counts_every_visible_change_by_itself(alice: Person) -> None:
 
     assert look(task.id).version == task.version + 1
     assert look(task.id).updated_at > task.updated_at
+
+
+def test_change_of_the_variables_counts_too(alice: Person) -> None:
+    """Whoever listens is told of them, so a change of nothing else must show."""
+    claim = claimed(alice)
+    before = look(claim.task_id)
+
+    store.set_variables(claim, {"a": 1})
+    changed = look(claim.task_id)
+    store.set_variables(claim, {"a": 1})
+
+    assert (changed.version, look(claim.task_id).version) == (before.version + 1, before.version + 1)
+    assert changed.updated_at > before.updated_at
+
+
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_version_may_rise_and_never_falls(alice: Person, is_finished: bool) -> None:
+    task_id = completed(alice) if is_finished else created(alice).id
+    before = look(task_id).version
+
+    sql("UPDATE tasks_task SET version = version + 1 WHERE id = %(id)s", id=task_id)
+    refuses("UPDATE tasks_task SET version = version - 1 WHERE id = %(id)s", match="only rises", id=task_id)
+
+    assert look(task_id).version == before + 1
 
 
 @pytest.mark.parametrize("how", ["live", "finished", "held"])
