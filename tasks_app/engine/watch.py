@@ -111,24 +111,26 @@ class Watch:
         watched.beat_at = now + conf().heartbeat
         beat = store.heartbeat(watched.claim)
         if beat is store.Beat.LOST:
-            self._stop(watched, now, Stop("the lease was lost"))
+            self._stop(watched, now, Stop("the lease was lost"), since=conf().heartbeat)
             return
         watched.renewed = now
         if beat is store.Beat.STOP:
             watched.is_told_to_stop = True
-            self._stop(watched, now, Stop("the task was cancelled or has expired"))
+            self._stop(watched, now, Stop("the task was cancelled or has expired"), since=conf().heartbeat)
 
     def _check_time(self, watched: Watched, now: float) -> None:
         if watched.is_timed_out or now < watched.begun + watched.tool.timeout:
             return
-        if not watched.is_over_time:
-            if watched.signal is not None:
-                return
-            watched.is_over_time = True
+        if watched.signal is not None and not watched.is_over_time:
+            return
+        watched.is_over_time = True
+        try:
+            # Again after an outage: unsaid, it would count as the loss of a worker.
+            time_out(watched)
+            watched.is_timed_out = True
+        finally:
+            # Told only now: a tool that returns as soon as it is told would be in time after all.
             self._stop(watched, now, Stop("the tool ran longer than it may"))
-        # Again after an outage: unsaid, it would count as the loss of a worker.
-        time_out(watched)
-        watched.is_timed_out = True
 
     def _check_shutdown(self, watched: Watched, now: float) -> None:
         if not liveness.is_shutting_down() or watched.signal is not None:
@@ -138,12 +140,12 @@ class Watch:
 
     def _fence(self, watched: Watched, now: float) -> None:
         if watched.signal is None and now - watched.renewed > SELF_FENCE * conf().lease:
-            self._stop(watched, now, Stop("the lease could not be renewed"))
+            self._stop(watched, now, Stop("the lease could not be renewed"), since=conf().heartbeat)
 
-    def _stop(self, watched: Watched, now: float, signal: Stop) -> None:
+    def _stop(self, watched: Watched, now: float, signal: Stop, *, since: float = 0.0) -> None:
+        """Tell the tool to stop, and when its process ends: a request that a heartbeat found may be as old as that."""
         if watched.kill_at is None or isinstance(watched.signal, Release):
-            # The request may be as old as one heartbeat by now.
-            watched.kill_at = now + max(conf().grace - conf().heartbeat, 0.0)
+            watched.kill_at = now + max(conf().grace - since, 0.0)
         watched.signal = signal
 
     def _kill(self, watched: Watched, now: float) -> None:
