@@ -29,8 +29,6 @@ from tasks_app.store.reap import BATCH as REAP_BATCH
 SLOW_SECONDS = 1.0
 MOST_HINTS = 100
 LONGEST_BACKOFF_SECONDS = 2.0
-# So often in a row a duty with more to do may go on before the others have their turn.
-MOST_IN_A_ROW = 10
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +40,7 @@ class Duty:
     name: str
     every_seconds: float
     run: Callable[[], int | None]
-    # A run that did so many left some behind: it is run again at once. None: it always does all there is.
+    # A run that did so many left some behind: it is run again as soon as nothing else is due. None: it always does all.
     batch: int | None = None
 
 
@@ -77,10 +75,16 @@ def default_duties() -> list[Duty]:
 
 
 def dispatch() -> int:
-    """Hint at what has been due for longer than a tick, for as many as the live workers have room for."""
+    """Hint at what has been due for longer than a tick, for as many as the live workers have room for.
+
+    Where all slots seem taken one hint goes out now and then: a child that died holds its slot until its lease is over,
+    and the one that replaced it waits for work.
+    """
     free = min(workers.free_slots(), MOST_HINTS)
-    due = workers.due_count(older_than=conf().tick, limit=free) if free else 0
-    hints.publish(due)
+    due = workers.due_count(older_than=conf().tick, limit=free or 1)
+    if due and not free and not any(not worker.draining for worker in workers.live_workers()):
+        return 0
+    hints.publish(due, is_first=not free)
     return due
 
 
@@ -150,7 +154,7 @@ class Loop:
     def _run_turn(self, turn: _Turn) -> None:
         started = time.monotonic()
         try:
-            has_more = self._perform(turn.duty)
+            has_more = _perform(turn.duty)
         # Not even a duty that exits may end the loop: the others are none of its business.
         except (Exception, SystemExit) as error:
             self._put_off(turn, error)
@@ -160,20 +164,6 @@ class Loop:
         turn.failures = 0
         turn.due = time.monotonic() if has_more else max(started + turn.duty.every_seconds, time.monotonic())
 
-    def _perform(self, duty: Duty) -> bool:
-        """Run a duty until it has no more to do or has had its share; says whether there may be more."""
-        for _ in range(MOST_IN_A_ROW):
-            started = time.monotonic()
-            done = duty.run() or 0
-            seconds = time.monotonic() - started
-            if seconds > SLOW_SECONDS:
-                logger.warning("%s took %.1f s", duty.name, seconds)
-            if duty.batch is None or done < duty.batch:
-                return False
-            if self._stop.is_set():
-                break
-        return True
-
     def _put_off(self, turn: _Turn, error: BaseException) -> None:
         turn.failures += 1
         delay = _backoff(turn.duty.every_seconds, failures=turn.failures)
@@ -182,6 +172,16 @@ class Loop:
         traceback = error if turn.failures == 1 and not isinstance(error, StorageUnavailable) else None
         logger.warning("%s failed, next try in %.1f s: %r", turn.duty.name, delay, error, exc_info=traceback)
         _drop_connections()
+
+
+def _perform(duty: Duty) -> bool:
+    """Run a duty once and say whether it may have left some behind."""
+    started = time.monotonic()
+    done = duty.run() or 0
+    seconds = time.monotonic() - started
+    if seconds > SLOW_SECONDS:
+        logger.warning("%s took %.1f s", duty.name, seconds)
+    return duty.batch is not None and done >= duty.batch
 
 
 def _backoff(every_seconds: float, *, failures: int) -> float:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from console.celery import app
-from tasks_app.engine import drain, hints, wake
+from tasks_app import store
+from tasks_app.engine import drain, hints, loop, wake
+from tasks_app.store import workers
+from tests.conftest import DatabaseClock, Person
+from tests.tasks_app.store.life import claimed, created
 from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,6 +71,38 @@ def test_loop_sends_whatever_waits_because_that_may_be_lost(queue: Any) -> None:
     hints.publish(2)
 
     assert messages(queue) == 3
+
+
+@pytest.mark.parametrize(
+    ("worker", "expected"), [((2, False), 1), ((1, False), 1), ((1, True), 0), (None, 0)],
+    ids=["room", "full", "leaving", "none"],
+)  # fmt: skip
+def test_loop_hints_at_what_is_due_where_a_worker_lives_though_its_slots_seem_taken(
+    queue: Any, alice: Person, clock: DatabaseClock, worker: tuple[int, bool] | None, expected: int
+) -> None:
+    """A child that died holds its slot until its lease is over; the one that replaced it waits for work."""
+    claimed(alice, claimant=store.Claimant("host:1:a/7"))
+    created(alice)
+    clock.advance(timedelta(seconds=1))
+    if worker:
+        workers.beat("host:1:a", slots=worker[0], draining=worker[1])
+
+    assert [loop.dispatch(), messages(queue)] == [expected, expected]
+
+
+def test_loop_sends_one_hint_at_a_time_where_the_slots_seem_taken(
+    queue: Any, alice: Person, clock: DatabaseClock
+) -> None:
+    """They would pile up for as long as the slots are really taken."""
+    claimed(alice, claimant=store.Claimant("host:1:a/7"))
+    created(alice)
+    clock.advance(timedelta(seconds=1))
+    workers.beat("host:1:a", slots=1, draining=False)
+
+    for _ in range(5):
+        loop.dispatch()
+
+    assert messages(queue) == 1
 
 
 def test_child_that_waits_is_woken_without_a_message(queue: Any) -> None:
