@@ -50,4 +50,4 @@ def _make_task(*, created_at: datetime, **values: Any) -> Task:
     owner, _ = Owner.objects.get_or_create(kind="user", issuer="", subject="alice")
     slot = Task.objects.filter(owner=owner).count() + 1
     times = {"created_at": created_at, "updated_at": created_at, "status_at": created_at}
-    return Task.objects.create(id=uuid4(), owner=owner, slot=slot, tool="echo", **(times | values))
+    return Task.objects.create(id=uuid4(), owner=owner, slot=slot, **({"tool": "echo"} | times | values))

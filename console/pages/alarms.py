@@ -19,6 +19,7 @@ from django.urls import reverse
 from console.access import Action, principal_of
 from console.present import length
 from tasks_app.conf import conf
+from tasks_app.engine.registry import registry
 from tasks_app.store import gauges, workers
 from tasks_app.store.chain import chain_state
 
@@ -89,7 +90,7 @@ def _chain() -> Alarm | None:
 def _dispatch() -> Alarm | None:
     # In this order: a slot that is free before the oldest is read was not just given back by it.
     free = workers.free_slots()
-    due = workers.oldest_due_seconds() or 0.0
+    due = workers.oldest_claimable_seconds(registry.caps()) or 0.0
     if not free or due <= conf().due_alarm:
         return None
     return Alarm(

@@ -24,6 +24,7 @@ from django.views.decorators.http import require_safe
 
 from console.celery import app
 from tasks_app.conf import conf
+from tasks_app.engine.registry import registry
 from tasks_app.store import workers
 
 # A part that has not answered by then does not answer. The probes themselves give up sooner where they can.
@@ -129,7 +130,9 @@ def _ask_database() -> Parts:
     be_impatient()
     takes_work = any(not worker.draining for worker in workers.live_workers())
     # In this order: a slot that is free before the oldest is read was not just given back by it.
-    is_stuck = workers.free_slots() > 0 and (workers.oldest_due_seconds() or 0.0) > conf().due_alarm
+    is_stuck = (
+        workers.free_slots() > 0 and (workers.oldest_claimable_seconds(registry.caps()) or 0.0) > conf().due_alarm
+    )
     return {
         "database": FINE,
         "workers": FINE if takes_work else NO_WORKER,

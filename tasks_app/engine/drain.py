@@ -14,7 +14,7 @@ import time
 from django.db import connection
 
 from tasks_app import store
-from tasks_app.domain.errors import StorageUnavailable
+from tasks_app.domain.errors import ConcurrentModification, StorageUnavailable
 from tasks_app.engine import liveness, wake
 from tasks_app.engine.registry import registry
 from tasks_app.engine.run import run_attempt, settle
@@ -33,10 +33,10 @@ def drain(worker: str, *, index: int = 0) -> int:
     """Run what is due, for a bounded time, and give how many attempts that were."""
     wake.taken()
     watch = _watch(index)
-    claimant = store.Claimant(f"{worker}/{os.getpid()}", _caps())
+    claimant = store.Claimant(f"{worker}/{os.getpid()}", registry.caps())
     try:
         return _drain(claimant, watch)
-    except StorageUnavailable as outage:
+    except (StorageUnavailable, ConcurrentModification) as outage:
         logger.warning("cannot claim: %s", outage)
         connection.close()
         return 0
@@ -74,7 +74,3 @@ def _turn(claim: store.Claim, claimant: store.Claimant, watch: Watch, *, is_last
     if ending is None:
         return None if following is None else store.claim_next(following)
     return settle(ending, following)
-
-
-def _caps() -> dict[str, int]:
-    return {tool.name: tool.concurrency for tool in registry.all() if tool.concurrency is not None}

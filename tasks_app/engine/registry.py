@@ -132,6 +132,14 @@ class Registry:
         """Give every tool, by name, in an order that never varies."""
         return [self._tools[name] for name in sorted(self._tools)]
 
+    def caps(self) -> dict[str, int]:
+        """Give how many attempts of a tool may run at once, for the tools that say so."""
+        return {name: tool.concurrency for name, tool in self._tools.items() if tool.concurrency is not None}
+
+    def planned(self) -> list[str]:
+        """Give the names of the tools that declare their steps."""
+        return [name for name, tool in self._tools.items() if tool.steps]
+
     def clear(self) -> None:
         """Forget every tool and every problem."""
         self._tools.clear()

@@ -30,6 +30,13 @@ class Claimant:
     caps: Mapping[str, int] = field(default_factory=dict)
 
 
+# A task `d` whose owner and tool have room, with `running` as what runs now.
+WITHIN_CAPS = """
+d.tool <> ALL (ARRAY(SELECT r.tool FROM running r JOIN jsonb_each_text(%(caps)s::jsonb) c ON c.key = r.tool
+                      GROUP BY r.tool, c.value HAVING count(*) >= c.value::int))
+       AND d.owner_id <> ALL (ARRAY(SELECT r.owner_id FROM running r GROUP BY r.owner_id
+                                     HAVING count(*) >= %(owner_cap)s::bigint))
+"""
 # The first hundred due tasks, less those whose owner or tool is at its cap; of these one of the owner with the fewest
 # running attempts, looked up by its id until one is not locked. LIMIT is a literal: as a parameter it would be planned
 # without knowing how small it is; IS TRUE keeps the planner from the index of what is due, which it would read each time.
@@ -40,10 +47,7 @@ running AS MATERIALIZED (
 due AS MATERIALIZED (
     SELECT d.id, d.owner_id, d.wake_at FROM tasks_task d
      WHERE d.wake_at <= tasks_now() AND (d.expires_at > tasks_now() OR d.held)
-       AND d.tool <> ALL (ARRAY(SELECT r.tool FROM running r JOIN jsonb_each_text(%(caps)s::jsonb) c ON c.key = r.tool
-                                 GROUP BY r.tool, c.value HAVING count(*) >= c.value::int))
-       AND d.owner_id <> ALL (ARRAY(SELECT r.owner_id FROM running r GROUP BY r.owner_id
-                                     HAVING count(*) >= %(owner_cap)s::bigint))
+       AND {WITHIN_CAPS}
      ORDER BY d.wake_at LIMIT 100),
 picked AS (
     SELECT free.id FROM (
@@ -101,15 +105,18 @@ class Beat(Enum):
 
 def claim_params(claimant: Claimant) -> dict[str, Any]:
     """What the claim's part of a statement needs."""
-    settings = conf()
     return {
         "actor": actor_json(Actor.worker(claimant.worker)),
         "worker": claimant.worker,
-        "caps": json.dumps(dict(claimant.caps)),
-        "owner_cap": settings.owner_concurrency or 2**31,
-        "lease": settings.lease,
+        "lease": conf().lease,
         "settling": None,
+        **cap_params(claimant.caps),
     }
+
+
+def cap_params(caps: Mapping[str, int]) -> dict[str, Any]:
+    """What `WITHIN_CAPS` reads."""
+    return {"caps": json.dumps(dict(caps)), "owner_cap": conf().owner_concurrency or 2**31}
 
 
 def claim_next(claimant: Claimant) -> Claim | None:

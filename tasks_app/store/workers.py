@@ -5,11 +5,13 @@ Only the table of workers is written here. What a worker runs is counted from th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from tasks_app.conf import conf
 from tasks_app.store import db
+from tasks_app.store.claim import WITHIN_CAPS, cap_params
 
 # A worker unseen for so many times `worker_gone` is forgotten; until then the console can show that it is gone.
 FORGET_AFTER = 10
@@ -44,6 +46,15 @@ OLDEST_DUE = """
       FROM tasks_task
      WHERE wake_at <= tasks_now() AND (held OR expires_at > tasks_now())
      ORDER BY wake_at LIMIT 1
+"""
+# Less what waits for a cap, as the claim does: that is nobody's fault.
+OLDEST_CLAIMABLE = f"""
+    WITH running AS MATERIALIZED (
+        SELECT r.owner_id, r.tool FROM tasks_attempt a JOIN tasks_task r ON r.id = a.task_id WHERE a.ended_at IS NULL)
+    SELECT extract(epoch FROM tasks_now() - d.wake_at)::float8
+      FROM tasks_task d
+     WHERE d.wake_at <= tasks_now() AND (d.held OR d.expires_at > tasks_now()) AND {WITHIN_CAPS}
+     ORDER BY d.wake_at LIMIT 1
 """
 
 
@@ -101,6 +112,12 @@ def due_count(*, older_than: float, limit: int) -> int:
 
 
 def oldest_due_seconds() -> float | None:
-    """For how long the oldest task that could be claimed has been due; None when none is."""
+    """For how long the oldest task has been due, at a cap or not; None when none is."""
     found = db.row(OLDEST_DUE)
+    return float(found[0]) if found else None
+
+
+def oldest_claimable_seconds(caps: Mapping[str, int]) -> float | None:
+    """The same for what a worker could take now, with these caps of tools; None when there is none."""
+    found = db.row(OLDEST_CLAIMABLE, cap_params(caps))
     return float(found[0]) if found else None

@@ -19,6 +19,7 @@ from django.test import Client
 
 from console.celery import app
 from console.embedded.binaries import valkey_binary
+from tasks_app.engine.registry import registry
 from tasks_app.store import workers
 from tests.processes import database_away
 from tests.rows import make_due_task, make_running_task
@@ -125,6 +126,19 @@ def test_readyz_sees_a_task_that_waits_although_a_slot_is_free(client: Client) -
 
     assert (status, _broken(parts)) == (503, {"dispatch"})
     assert "manage.py engine" in parts["dispatch"]["remedy"]
+
+
+@pytest.mark.usefixtures("worker")
+def test_readyz_lets_a_task_wait_for_a_cap(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """section 2 item 18: a queue behind a tool that runs alone must not make the server unready."""
+    monkeypatch.setattr(registry, "caps", lambda: {"echo": 1})
+    now = datetime.now(UTC)
+    make_running_task(worker="host:9:elsewhere", since=now)
+    make_due_task(wake_at=now - timedelta(seconds=20))
+
+    status, parts = _ask(client)
+
+    assert (status, _broken(parts)) == (200, set())
 
 
 @pytest.mark.usefixtures("worker")

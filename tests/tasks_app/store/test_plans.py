@@ -99,6 +99,7 @@ CASES: dict[str, tuple[Ask, str]] = {
     "claim": (lambda s: store.claim_next(WORKER), "task_due"),
     "count of what is due": (lambda s: workers.due_count(older_than=0.2, limit=100), "task_due"),
     "oldest due": (lambda s: workers.oldest_due_seconds(), "task_due"),
+    "oldest that could be claimed": (lambda s: workers.oldest_claimable_seconds({"echo": 1}), "task_due"),
     "where an owner's tasks stand": (
         lambda s: run(standing_plan(owner_id=s.owner_id, since=s.place.created_at)), "task_live_slot",
     ),
@@ -288,6 +289,7 @@ QUIET: dict[str, Callable[[], object]] = {
     "claim": lambda: store.claim_next(WORKER),
     "count of what is due": lambda: workers.due_count(older_than=0.2, limit=2),
     "oldest due": workers.oldest_due_seconds,
+    "oldest that could be claimed": lambda: workers.oldest_claimable_seconds({"echo": 1}),
     "free slots": workers.free_slots,
     "beat of a worker": lambda: workers.beat("host:1:a", slots=2, draining=False),
     "reap": store.reap,

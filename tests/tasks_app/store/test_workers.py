@@ -8,7 +8,15 @@ import pytest
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from tasks_app.models.worker import Worker
-from tasks_app.store.workers import beat, forget_gone, free_slots, leave, live_workers, oldest_due_seconds
+from tasks_app.store.workers import (
+    beat,
+    forget_gone,
+    free_slots,
+    leave,
+    live_workers,
+    oldest_claimable_seconds,
+    oldest_due_seconds,
+)
 from tests.rows import NOON, end_attempt, make_due_task, make_running_task, set_clock
 
 pytestmark = pytest.mark.django_db
@@ -150,3 +158,20 @@ def test_expired_task_is_not_due_unless_it_is_held() -> None:
     make_due_task(wake_at=NOON - timedelta(seconds=30), expires_at=NOON, held=True)
 
     assert oldest_due_seconds() == 30.0
+
+
+@pytest.mark.parametrize(
+    ("caps", "owner_concurrency", "expected"),
+    [({}, None, 90.0), ({"echo": 2}, None, 90.0), ({"echo": 1}, None, 5.0), ({}, 1, None)],
+)
+def test_what_waits_for_a_cap_is_due_but_could_not_be_claimed(
+    settings: Settings, caps: dict[str, int], owner_concurrency: int | None, expected: float | None
+) -> None:
+    """section 2 item 18: a queue behind a tool that runs alone is no sign that something is stuck."""
+    settings.TASKDECK_OWNER_CONCURRENCY = owner_concurrency
+    make_running_task(worker="host:1:a", since=NOON)
+    make_due_task(wake_at=NOON - timedelta(seconds=90))
+    make_due_task(wake_at=NOON - timedelta(seconds=5), tool="other")
+
+    assert oldest_claimable_seconds(caps) == expected
+    assert oldest_due_seconds() == 90.0
