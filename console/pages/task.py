@@ -35,6 +35,8 @@ from tasks_app import store
 from tasks_app.domain.errors import ConcurrentModification, LimitExceeded, NotAllowed, NotFound, TaskdeckError
 from tasks_app.domain.identity import Actor, ActorKind
 from tasks_app.domain.questions import QuestionState
+from tasks_app.engine.plan import workflow
+from tasks_app.engine.registry import registry
 from tasks_app.store import expirations, queries, search
 from tasks_app.store import policy as policies
 
@@ -245,7 +247,7 @@ def _context(principal: Principal, found: store.Snapshot, show: Show) -> dict[st
         "show": show.value,
         "split": split(found, events, now=now),
         "attempts": [(each, _ran(each, now), attempt_end(each)) for each in reversed(attempts)],
-        "steps": queries.steps(found.id),
+        **_steps(found, attempts),
         "reads": queries.reads(found.id),
         "may_cancel": found.finished_at is None and principal.may_on(Action.CANCEL, task_owner_id=found.owner_id),
         "may_extend": not is_expired and principal.may_on(Action.EXTEND, task_owner_id=found.owner_id),
@@ -254,6 +256,15 @@ def _context(principal: Principal, found: store.Snapshot, show: Show) -> dict[st
         "usual": USUAL,
         **({} if is_expired else _payload(found)),
     }
+
+
+def _steps(found: store.Snapshot, attempts: Sequence[queries.AttemptView]) -> dict[str, Any]:
+    """What the tool planned and what it did, each with where it stands, and how many are done."""
+    tool = registry.get(found.tool)
+    done = {step.name: step for step in queries.steps(found.id)}
+    failed = attempts[-1].failed_step if attempts else None
+    steps = workflow(tool.steps if tool else (), list(done), failed=failed)
+    return {"steps": [(step, done.get(step.name)) for step in steps], "steps_done": len(done)}
 
 
 def _payload(found: store.Snapshot) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A tool's workflow at a glance: its planned steps and what has become of each.
 
-A plan is what `@tool(steps=…)` names; steps that were not planned follow those that were. Pure: it reads a history.
+A plan is what `@tool(steps=…)` names; steps that were not planned follow those that were. Pure: it reads names.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class PlannedStep:
     state: StepState
 
 
-def workflow(planned: Sequence[str], history: Iterable[Entry], *, failed: str | None = None) -> list[PlannedStep]:
-    """Give every planned step in its order, then what else was done; `failed` is the step of the last failure."""
-    done = [entry.name for entry in _in_order(history)]
+def workflow(planned: Sequence[str], done: Sequence[str], *, failed: str | None = None) -> list[PlannedStep]:
+    """Give every planned step in its order, then what else was done; `failed` is where the last attempt failed."""
     names = dict.fromkeys([*planned, *done, *([failed] if failed else [])])
     return [PlannedStep(name, _state(name, done, failed)) for name in names]
 
 
-def _in_order(history: Iterable[Entry]) -> list[Entry]:
+def done_in(history: Iterable[Entry]) -> list[str]:
+    """Give the names of the steps that a history holds, in their order."""
     steps = [entry for entry in history if entry.kind is EntryKind.STEP]
-    return sorted(steps, key=lambda entry: entry.position or 0)
+    return [entry.name for entry in sorted(steps, key=lambda entry: entry.position or 0)]
 
 
 def _state(name: str, done: Sequence[str], failed: str | None) -> StepState:

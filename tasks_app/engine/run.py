@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
 
 from django.db import DatabaseError, connection
 
@@ -31,16 +33,21 @@ from tasks_app.engine.store_journal import StoreJournal
 from tasks_app.engine.watch import Watch, Watched
 from tasks_app.store import codec
 
+T = TypeVar("T")
 SETTLE_TRIES = 5
 SETTLE_PAUSE_SECONDS = 0.2
+PASSING = (StorageUnavailable, ConcurrentModification)
 
 logger = logging.getLogger(__name__)
 
 
 def run_attempt(claim: store.Claim, watch: Watch) -> store.Ending | None:
     """Run the tool of this attempt and give its ending, ready to be recorded; None when there is nothing to record."""
+    told = (claim.number, claim.task_id, claim.tool, claim.request_id or "none")
+    logger.info("attempt %s of task %s begins: tool %s, request %s", *told)
     tool = registry.get(claim.tool)
     if tool is None:
+        logger.warning("attempt %s of task %s ends: tool %s is not known here, request %s", *told)
         return _again(claim, f"This worker does not know the tool {claim.tool!r}.", detail=None, delay=None)
     watched = watch.begin(claim, tool)
     try:
@@ -48,6 +55,7 @@ def run_attempt(claim: store.Claim, watch: Watch) -> store.Ending | None:
     finally:
         watch.end()
     faults.hit("after_tool")
+    logger.info("attempt %s of task %s ends: tool %s, request %s, %s", *told, ended.how.value)
     return _ending(claim, ended)
 
 
@@ -82,13 +90,19 @@ def _ending(claim: store.Claim, ended: Ended) -> store.Ending | None:
         case How.RELEASED:
             ending = store.releasing(claim)
         case How.CANCELLED:
-            with suppress(LeaseLost):
-                store.give_up(claim)
+            _insist(claim, partial(_give_up, claim))
         case How.STOPPED:
-            store.stopped(claim)
+            _insist(claim, partial(store.stopped, claim))
         case How.DEFERRED:
             pass
-    return ending
+    return ending and replace(ending, failed_step=ended.step)
+
+
+def _give_up(claim: store.Claim) -> None:
+    with suppress(LeaseLost):
+        store.give_up(claim)
+    # Once more: what went wrong may have come between the end of the task and that of the attempt.
+    store.stopped(claim)
 
 
 def _again(
@@ -115,21 +129,35 @@ def _question(asked: OpenQuestion) -> store.NewQuestion:
 
 def settle(ending: store.Ending, claimant: store.Claimant | None) -> store.Claim | None:
     """Record how an attempt ended and, given a claimant, take the next one. A short outage is waited for."""
+    return _insist(ending.held, partial(_settle_even_refused, ending, claimant))
+
+
+def _insist(claim: store.Claim, record: Callable[[], T]) -> T | None:
+    """Record an end of this attempt, through a short outage too; one that stays unsaid is the loss of a worker."""
     for tries in range(SETTLE_TRIES):
         try:
-            return _settle(ending, claimant)
-        except (StorageUnavailable, ConcurrentModification) as passing:
-            logger.warning("the end of task %s is not recorded yet: %s", ending.held.task_id, passing)
+            return record()
+        except PASSING as passing:
+            logger.warning("the end of task %s is not recorded yet: %s", claim.task_id, passing)
             connection.close()
             time.sleep(SETTLE_PAUSE_SECONDS * 2**tries)
-        except (DatabaseError, TaskdeckError) as refusal:
-            # What the tool returned or asked cannot be stored. Alone, so that nothing else fails with it.
-            logger.exception("the end of task %s was refused", ending.held.task_id)
-            said = str(refusal) if isinstance(refusal, TaskdeckError) else "The result could not be stored."
-            ending = store.completion(ending.held, result=tool_error(said), is_error=True)
-            claimant = None
-    logger.error("the end of task %s is lost: its lease will run out", ending.held.task_id)
+        except (DatabaseError, TaskdeckError):
+            logger.exception("the end of task %s was refused", claim.task_id)
+            break
+    logger.error("the end of task %s is lost: its lease will run out", claim.task_id)
     return None
+
+
+def _settle_even_refused(ending: store.Ending, claimant: store.Claimant | None) -> store.Claim | None:
+    try:
+        return _settle(ending, claimant)
+    except PASSING:
+        raise
+    except (DatabaseError, TaskdeckError) as refusal:
+        # What the tool returned or asked cannot be stored. Alone, so that nothing else fails with it.
+        logger.exception("the end of task %s was refused", ending.held.task_id)
+        said = str(refusal) if isinstance(refusal, TaskdeckError) else "The result could not be stored."
+        return _settle(store.completion(ending.held, result=tool_error(said), is_error=True), None)
 
 
 def _settle(ending: store.Ending, claimant: store.Claimant | None) -> store.Claim | None:

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from uuid import UUID
 
 from tasks_app.domain.errors import StorageUnavailable
+from tasks_app.engine.registry import registry
 from tasks_app.mcp import background, pool
 from tasks_app.store import batches, sessions
 from tasks_app.store.batches import Alone, Asked, Named
@@ -105,14 +106,18 @@ def _fail(answer: asyncio.Future[V], error: Exception) -> None:
 
 
 def _poll_one(asked: Asked) -> Plan[Poll | None]:
-    return poll_plan(*asked)
+    return poll_plan(*asked, planned=registry.planned())
+
+
+def _poll_many(asked: Sequence[Asked]) -> Plan[list[Poll | None]]:
+    return batches.poll_many(asked, planned=registry.planned())
 
 
 def _find_one(named: Named) -> Plan[SessionView | None]:
     return sessions.find_session(named[0], owner_id=named[1])
 
 
-_polls: Lane[Asked, Poll | None] = Lane(_poll_one, batches.poll_many, width=2)
+_polls: Lane[Asked, Poll | None] = Lane(_poll_one, _poll_many, width=2)
 _callers: Lane[str, Caller | None] = Lane(authenticate_plan, batches.authenticate_many)
 _sessions: Lane[Named, SessionView | None] = Lane(_find_one, batches.find_sessions)
 _creates: Lane[NewTask, Created] = Lane(create_plan, batches.create_many)

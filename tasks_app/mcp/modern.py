@@ -81,7 +81,8 @@ async def _with_questions(call: Call, task: Snapshot) -> tuple[Snapshot, list[Qu
         return task, []
     questions = await pool.run(open_questions_plan(task.id))
     if not questions:
-        again: Snapshot | None = await pool.run(follow_plan(task.id, owner_id=call.caller.owner_id))
+        follow = follow_plan(task.id, owner_id=call.caller.owner_id, planned=registry.planned())
+        again: Snapshot | None = await pool.run(follow)
         return again or task, []
     return task, questions
 

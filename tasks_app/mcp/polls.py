@@ -6,6 +6,7 @@ from uuid import UUID
 
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.identity import token_digest
+from tasks_app.engine.registry import registry
 from tasks_app.mcp import pool
 from tasks_app.mcp.call import Call, text_param
 from tasks_app.mcp.exchange import Headers
@@ -55,7 +56,8 @@ async def read(call: Call) -> Snapshot:
     """The caller's task with its payload, as the statement that authenticated the caller read it or read now."""
     task_id = task_id_of(call)
     if call.poll is None:
-        return await pool.run(queries.get_plan(task_id, owner_id=call.caller.owner_id))
+        plan = queries.get_plan(task_id, owner_id=call.caller.owner_id, planned=registry.planned())
+        return await pool.run(plan)
     if call.poll.task is None:
         raise NotFound
     return call.poll.task

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from tasks_app import bus
 from tasks_app.domain.status import Status
+from tasks_app.engine.registry import registry
 from tasks_app.mcp import pool, wire
 from tasks_app.mcp.call import Call, Message
 from tasks_app.mcp.notices import Notices
@@ -101,7 +102,7 @@ async def watching(*task_ids: UUID, owner_id: int) -> AsyncIterator[Watch]:
 
 async def look(task_id: UUID, *, owner_id: int) -> Seen | None:
     """A task as it is now, even past its time, with what it asks its client; None when the owner has no such task."""
-    task = await pool.run(follow_plan(task_id, owner_id=owner_id))
+    task = await pool.run(follow_plan(task_id, owner_id=owner_id, planned=registry.planned()))
     if task is None or task.status is not Status.INPUT_REQUIRED:
         return None if task is None else Seen(task)
     return Seen(task, tuple(wire.for_clients(await pool.run(open_questions_plan(task_id)))))

@@ -16,7 +16,8 @@ from tasks_app.domain.outcome import Dialect, Outcome, wire_status
 from tasks_app.domain.polling import poll_interval_ms
 from tasks_app.domain.questions import AnswerAction, Audience, QuestionKind
 from tasks_app.domain.status import Status
-from tasks_app.engine.registry import Support, Tool
+from tasks_app.engine.plan import workflow
+from tasks_app.engine.registry import Support, Tool, registry
 from tasks_app.engine.results import error_text
 from tasks_app.store.questions import Answer
 from tasks_app.store.rows import QuestionView, Snapshot
@@ -26,6 +27,7 @@ TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 VARIABLES = "taskdeck/variables"
 PROGRESS = "taskdeck/progress"
+STEPS = "taskdeck/steps"
 AWAITS_APPROVAL = "Waiting for an operator's approval"
 VERSION = "0.1.0"
 MESSAGES = {Outcome.CANCELLED: "The task was cancelled.", Outcome.EXPIRED: "The task expired before it ended."}
@@ -268,11 +270,21 @@ def _extras(task: Snapshot) -> dict[str, Any]:
 
 
 def extras(task: Snapshot) -> dict[str, Any]:
-    """Variables and progress, for the `_meta` of an answer in either dialect."""
+    """Variables, progress and planned steps, for the `_meta` of an answer in either dialect."""
     meta: dict[str, Any] = {}
     if task.variables != "{}":
         meta[VARIABLES] = json.loads(task.variables)
     if task.progress_done is not None:
         numbers = {"done": task.progress_done, "total": task.progress_total}
         meta[PROGRESS] = {name: value for name, value in numbers.items() if value is not None}
+    if task.steps is not None:
+        meta[STEPS] = _steps(task.tool, json.loads(task.steps))
     return meta
+
+
+def _steps(name: str, known: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Only what was planned: what a tool adds as it goes has no bound."""
+    tool = registry.get(name)
+    planned = tool.steps if tool else ()
+    steps = workflow(planned, known["done"], failed=known["failed"])[: len(planned)]
+    return [{"name": step.name, "state": step.state.value} for step in steps]

@@ -79,10 +79,11 @@ class Alone:
 ALONE: Final = Alone()
 
 
-def poll_many(asked: Sequence[Asked]) -> Plan[list[Poll | None]]:
+def poll_many(asked: Sequence[Asked], *, planned: Sequence[str] = ()) -> Plan[list[Poll | None]]:
     """What `poll_plan` gives for each token and task."""
     digests = [token_digest(token) for token, _ in asked]
-    found = yield Query(_POLL, {"digests": digests, "tasks": [task_id for _, task_id in asked]})
+    tasks = [task_id for _, task_id in asked]
+    found = yield Query(_POLL, {"digests": digests, "tasks": tasks, "planned": list(planned)})
     polls = {place: read_poll(tuple(row)) for place, *row in found}
     return [polls.get(place) for place in range(1, len(asked) + 1)]
 

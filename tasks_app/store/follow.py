@@ -10,13 +10,14 @@ from uuid import UUID
 from tasks_app.domain.status import Status
 from tasks_app.store.db import Plan, Query
 from tasks_app.store.locking import IS_LIVE
-from tasks_app.store.rows import COLUMNS, Snapshot, columns, snapshot
+from tasks_app.store.rows import PLANNED_STEPS, Snapshot, columns, planned_snapshot
 
 MOST_NEW = 100
 
 # Whoever waits for a task sees its end too, be it that its time ran out.
 _FOLLOW = f"""
-SELECT {columns()}, t.result, t.error, t.variables FROM tasks_task t WHERE t.id = %(task)s AND t.owner_id = %(owner)s
+SELECT {columns()}, t.result, t.error, t.variables, {PLANNED_STEPS} FROM tasks_task t
+ WHERE t.id = %(task)s AND t.owner_id = %(owner)s
 """
 _OWN = f"SELECT t.id FROM tasks_task t WHERE t.id = ANY(%(tasks)s) AND t.owner_id = %(owner)s AND {IS_LIVE}"
 # By two indexes: the places of the live ones, which the quota bounds, and what the owner began since the last reading.
@@ -38,13 +39,10 @@ class Standing:
     tasks: list[tuple[UUID, Status]]
 
 
-def follow_plan(task_id: UUID, *, owner_id: int) -> Plan[Snapshot | None]:
-    """A task of the owner with its payload, also past its time; None once it is gone."""
-    found = yield Query(_FOLLOW, {"task": task_id, "owner": owner_id})
-    if not found:
-        return None
-    result, error, variables = found[0][len(COLUMNS) :]
-    return snapshot(found[0]).with_payload(result=result, error=error, variables=variables)
+def follow_plan(task_id: UUID, *, owner_id: int, planned: Sequence[str] = ()) -> Plan[Snapshot | None]:
+    """A task of the owner with its payload, also past its time; None once it is gone. `planned` as for `get_plan`."""
+    found = yield Query(_FOLLOW, {"task": task_id, "owner": owner_id, "planned": list(planned)})
+    return planned_snapshot(found[0]) if found else None
 
 
 def own_plan(task_ids: Sequence[UUID], *, owner_id: int) -> Plan[list[UUID]]:

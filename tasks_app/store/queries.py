@@ -16,11 +16,23 @@ from tasks_app.store.db import Plan, Query, Row, row, rows, run
 from tasks_app.store.fetch import AGAIN_SECONDS
 from tasks_app.store.identity import IS_VALID, Caller
 from tasks_app.store.locking import IS_LIVE
-from tasks_app.store.rows import QUESTION_COLUMNS, QuestionView, Snapshot, columns, full_snapshot, question, snapshot
+from tasks_app.store.rows import (
+    PLANNED_STEPS,
+    QUESTION_COLUMNS,
+    QuestionView,
+    Snapshot,
+    columns,
+    full_snapshot,
+    planned_snapshot,
+    question,
+    snapshot,
+)
 
 _OWNED = "(%(owner)s::bigint IS NULL OR t.owner_id = %(owner)s)"
 _PAYLOAD = "t.result, t.error, t.variables"
-_GET = f"SELECT {columns()}, {_PAYLOAD}, t.arguments FROM tasks_task t WHERE t.id = %(task)s AND {_OWNED} AND {IS_LIVE}"
+_GET = f"""
+SELECT {columns()}, {_PAYLOAD}, t.arguments, {PLANNED_STEPS} FROM tasks_task t WHERE t.id = %(task)s AND {_OWNED} AND {IS_LIVE}
+"""
 # For people who look into the past: also what has expired and is not yet purged, then without its payload.
 _LOOK = f"SELECT {columns()}, {_PAYLOAD}, t.arguments, {IS_LIVE} FROM tasks_task t WHERE t.id = %(task)s AND {_OWNED}"
 _OPEN = f"""
@@ -30,7 +42,7 @@ SELECT {QUESTION_COLUMNS} FROM tasks_question q
 POLL_COLUMNS = f"""
        c.id, c.owner_id, c.scopes, c.used_at IS NULL OR c.used_at < tasks_now() - interval '1 minute',
        t.finished_at IS NOT NULL AND (f.last_at IS NULL OR f.last_at <= tasks_now() - interval '{AGAIN_SECONDS} seconds'),
-       {columns()}, {_PAYLOAD}
+       {columns()}, {_PAYLOAD}, {PLANNED_STEPS}
 """
 # The hot path of a poll: who asks, and the task if it is theirs, in one statement.
 _POLL = f"""
@@ -51,7 +63,8 @@ SELECT id, kind, from_status, to_status, attempt, actor, detail, at FROM tasks_e
  WHERE task_id = %(task)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
 """
 _ATTEMPTS = """
-SELECT number, worker, started_at, lease_until, stop_requested_at, stop_acknowledged_at, ended_at, outcome, detail
+SELECT number, worker, started_at, lease_until, stop_requested_at, stop_acknowledged_at, ended_at, outcome, detail,
+       failed_step
   FROM tasks_attempt WHERE task_id = %(task)s ORDER BY number
 """
 _QUESTIONS = f"SELECT {QUESTION_COLUMNS} FROM tasks_question q WHERE q.task_id = %(task)s ORDER BY q.id"
@@ -124,6 +137,7 @@ class AttemptView:
     ended_at: datetime | None
     outcome: str | None
     detail: str | None
+    failed_step: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +177,12 @@ def get(task_id: UUID, *, owner_id: int | None) -> Snapshot:
     return run(get_plan(task_id, owner_id=owner_id))
 
 
-def get_plan(task_id: UUID, *, owner_id: int | None) -> Plan[Snapshot]:
-    """The one statement of `get`, for any connection."""
-    found = yield Query(_GET, {"task": task_id, "owner": owner_id})
+def get_plan(task_id: UUID, *, owner_id: int | None, planned: Sequence[str] = ()) -> Plan[Snapshot]:
+    """The one statement of `get`, for any connection; with the steps of a task whose tool is one of the planned."""
+    found = yield Query(_GET, {"task": task_id, "owner": owner_id, "planned": list(planned)})
     if not found:
         raise NotFound
-    return full_snapshot(found[0])
+    return planned_snapshot(found[0])
 
 
 def look(task_id: UUID, *, owner_id: int | None) -> Snapshot:
@@ -195,9 +209,9 @@ def poll(token: str, task_id: UUID) -> Poll | None:
     return run(poll_plan(token, task_id))
 
 
-def poll_plan(token: str, task_id: UUID) -> Plan[Poll | None]:
-    """The one statement of `poll`, for any connection."""
-    found = yield Query(_POLL, {"digest": token_digest(token), "task": task_id})
+def poll_plan(token: str, task_id: UUID, *, planned: Sequence[str] = ()) -> Plan[Poll | None]:
+    """The one statement of `poll`, for any connection; `planned` as for `get_plan`."""
+    found = yield Query(_POLL, {"digest": token_digest(token), "task": task_id, "planned": list(planned)})
     return read_poll(found[0]) if found else None
 
 
@@ -207,7 +221,7 @@ def read_poll(row: Row) -> Poll:
     caller = Caller(owner_id, credential_id, frozenset(scopes))
     if values[0] is None:
         return Poll(caller, None, notes_use, notes_fetch=False)
-    return Poll(caller, full_snapshot(tuple(values)), notes_use, bool(notes_fetch))
+    return Poll(caller, planned_snapshot(tuple(values)), notes_use, bool(notes_fetch))
 
 
 def open_questions(task_id: UUID) -> list[QuestionView]:

@@ -53,13 +53,15 @@ class Snapshot:
     error: str | None = None
     variables: str = "{}"
     arguments: str = "{}"
+    steps: str | None = None
+    """What has been done and where the last attempt failed, for a tool that plans its steps."""
 
     def with_payload(self, *, result: str | None, error: str | None, variables: str, arguments: str = "{}") -> Snapshot:
         """The same reading with its payload beside it."""
         return replace(self, result=result, error=error, variables=variables, arguments=arguments)
 
 
-_PAYLOAD = ("result", "error", "variables", "arguments")
+_PAYLOAD = ("result", "error", "variables", "arguments", "steps")
 COLUMNS = tuple(field.name for field in fields(Snapshot) if field.name not in _PAYLOAD)
 
 
@@ -68,6 +70,12 @@ def columns(alias: str = "t") -> str:
     return ", ".join(f"{alias}.{name}" for name in COLUMNS)
 
 
+# Costs nothing for a tool that plans none: then no other table is looked at.
+PLANNED_STEPS = """
+CASE WHEN t.tool = ANY (%(planned)s::text[]) THEN jsonb_build_object(
+    'done', (SELECT coalesce(jsonb_agg(s.name ORDER BY s.position), '[]') FROM tasks_step s WHERE s.task_id = t.id),
+    'failed', (SELECT a.failed_step FROM tasks_attempt a WHERE a.task_id = t.id AND a.number = t.attempt))::text END
+"""
 _STATUS_AT = COLUMNS.index("status")
 _OUTCOME_AT = COLUMNS.index("outcome")
 
@@ -87,6 +95,12 @@ def _values(row: Row) -> list[Any]:
     values[_STATUS_AT] = Status(values[_STATUS_AT])
     values[_OUTCOME_AT] = values[_OUTCOME_AT] and Outcome(values[_OUTCOME_AT])
     return values
+
+
+def planned_snapshot(row: Row) -> Snapshot:
+    """The same from a statement that selected `PLANNED_STEPS` at the end."""
+    task = full_snapshot(row[:-1])
+    return task if row[-1] is None else replace(task, steps=row[-1])
 
 
 @dataclass(frozen=True, slots=True)

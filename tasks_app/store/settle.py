@@ -42,7 +42,7 @@ settled AS (
 """
 END_ATTEMPT = """
 ended AS (
-    UPDATE tasks_attempt SET ended_at = tasks_now(), outcome = %(end)s, detail = %(detail)s
+    UPDATE tasks_attempt SET ended_at = tasks_now(), outcome = %(end)s, detail = %(detail)s, failed_step = %(failed_step)s
      WHERE task_id = (SELECT id FROM settled) AND number = %(number)s AND ended_at IS NULL)
 """
 _SETTLED = columns("settled")
@@ -59,6 +59,12 @@ class Ending:
     change: str
     params: Mapping[str, Any]
     asks: bool = False
+    failed_step: str | None = None
+    """In which step the tool failed, if it was in one."""
+
+    def all_params(self, actor: Actor) -> dict[str, Any]:
+        """What the statement needs, with who acts."""
+        return {**self.params, "failed_step": self.failed_step, "actor": actor_json(actor)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +126,8 @@ def _ending(held: Claim, change: str, params: Mapping[str, Any], *, end: Attempt
 
 def record(ending: Ending) -> Snapshot:
     """End the attempt so. Raises LeaseLost when it no longer holds the task: then nothing was recorded."""
-    acting = {"actor": actor_json(Actor.worker(ending.held.worker))}
-    found = row(f"WITH {ACTOR}, {ending.change} {_RECORD}", {**ending.params, **acting})
+    params = ending.all_params(Actor.worker(ending.held.worker))
+    found = row(f"WITH {ACTOR}, {ending.change} {_RECORD}", params)
     if found is None:
         raise LeaseLost
     return _announced(snapshot(found), ending)
@@ -129,7 +135,8 @@ def record(ending: Ending) -> Snapshot:
 
 def turn(ending: Ending, claimant: Claimant) -> Turn:
     """End the attempt so and claim the next due task, in one statement and one commit."""
-    params = {**ending.params, **claim_params(claimant), "settling": ending.held.task_id}
+    acting = Actor.worker(claimant.worker)
+    params = {**claim_params(claimant), **ending.all_params(acting), "settling": ending.held.task_id}
     found = row(f"WITH {ACTOR}, {ending.change}, {CLAIM} {_TURN}", params)
     assert found is not None
     settled, claimed = found[: len(COLUMNS)], found[len(COLUMNS) :]

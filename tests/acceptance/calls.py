@@ -18,14 +18,16 @@ from tests.ledger import Line, read
 from tests.waiting import until
 
 
-def call(owner: Person, tool: Function, *, waiting: bool = False, key: str | None = None, **arguments: Any) -> UUID:
+def call(owner: Person, tool: Function, *, waiting: bool = False, key: str | None = None, version: int | None = None,
+         request_id: str = "", **arguments: Any) -> UUID:  # fmt: skip
     """Make a call of the tool a task, and hint at it, as the endpoint does."""
     made = tool_of(tool)
     new = store.NewTask(
         owner_id=owner.id,
         tool=made.name,
         arguments=arguments,
-        tool_version=made.version,
+        tool_version=version or made.version,
+        request_id=request_id,
         max_retries=made.retries,
         waiting=waiting,
         key=key,

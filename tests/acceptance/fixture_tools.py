@@ -221,6 +221,21 @@ def too_slow(ctx: Context, ledger: str) -> None:
     _wait("/", unless=lambda: ctx.should_stop)
 
 
+@tool(timeout=1, retries=0)
+def deaf_and_slow(ctx: Context, ledger: str) -> None:
+    """Take longer than it may without ever looking up."""
+    _note(ctx, ledger, "begun")
+    time.sleep(600)
+
+
+@tool
+def changes_its_mind(ctx: Context, ledger: str) -> str:
+    """Do another step before its question each time that it starts from the top."""
+    ctx.step(f"look-{ctx.attempt}", _note, ctx, ledger, "look")
+    ctx.ask("sure", Confirm, message="Sure?")
+    return ctx.step("end", _note, ctx, ledger, "end")
+
+
 @tool(timeout=1, retries=3, retry_on=TimeoutError)
 def too_slow_once(ctx: Context, ledger: str) -> str:
     """Take longer than it may the first time only."""

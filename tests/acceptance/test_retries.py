@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tasks_app.domain.outcome import Outcome
 from tests.acceptance import fixture_tools as tools
-from tests.acceptance.calls import attempts, call, ended, payload, text
+from tests.acceptance.calls import attempts, call, ended, line_of, payload, text
 from tests.conftest import Person
 from tests.ledger import read
 from tests.waiting import until
@@ -52,6 +54,20 @@ def test_time_out_is_tried_again_when_the_tool_lists_it(alice: Person, ledger: s
     assert (task.outcome, text(task)) == (Outcome.RESULT, "in time")
     assert (task.retries, task.losses) == (1, 0)
     assert attempts(task.id) == ["timed_out", "completed"]
+
+
+def test_tool_that_is_deaf_to_its_time_out_ends_with_its_process(alice: Person, ledger: str) -> None:
+    """The task has ended by then; what goes on for the grace can record nothing."""
+    task = ended(call(alice, tools.deaf_and_slow, ledger=ledger))
+    process = Path(f"/proc/{line_of(ledger, 'begun').pid}/exe")
+    was_there = process.exists()
+
+    until(lambda: not process.exists())
+
+    assert was_there, "a tool has its grace"
+    assert (task.outcome, payload(task)["data"]) == (Outcome.RPC_ERROR, {"reason": "timeout"})
+    assert attempts(task.id) == ["timed_out"]
+    assert text(ended(call(alice, tools.nothing))) == "done"
 
 
 def test_worker_is_free_again_after_a_time_out(alice: Person, ledger: str) -> None:

@@ -13,6 +13,7 @@ from tasks_app.engine.schema import Function
 from tasks_app.store import queries
 from tests.acceptance import fixture_tools as tools
 from tests.acceptance.calls import answer, attempts, call, ended, look, payload, text, waits
+from tests.acceptance.conftest import World
 from tests.conftest import Person
 from tests.ledger import read
 from tests.waiting import until
@@ -120,3 +121,41 @@ def test_question_of_the_name_that_the_approval_has_ends_the_task_and_loses_no_w
     assert task.outcome is Outcome.TOOL_ERROR
     assert "already asked a question of this name" in text(task)
     assert (task.losses, attempts(task_id)) == (0, ["failed"])
+
+
+def test_request_is_followed_to_its_worker_by_the_log(alice: Person, world: World, ledger: str) -> None:
+    """The id that the client got in its answer leads to the attempts, their tool and how each ended."""
+    task_id = call(alice, tools.greet, ledger=ledger, request_id="req-4711")
+    answer(alice, waits(task_id), {"text": "Ada"})
+    ended(task_id)
+
+    def told() -> list[str]:
+        said = [line for line in world.worker.output().splitlines() if "req-4711" in line]
+        return [line.split(": ", 1)[1] for line in said] if len(said) == 4 else []
+
+    assert until(told) == [
+        f"attempt 1 of task {task_id} begins: tool greet, request req-4711",
+        f"attempt 1 of task {task_id} ends: tool greet, request req-4711, suspended",
+        f"attempt 2 of task {task_id} begins: tool greet, request req-4711",
+        f"attempt 2 of task {task_id} ends: tool greet, request req-4711, result",
+    ]
+
+
+def test_task_that_began_with_another_version_of_its_tool_ends_and_says_so(alice: Person, ledger: str) -> None:
+    task_id = call(alice, tools.greet, ledger=ledger, version=99)
+    answer(alice, waits(task_id), {"text": "Ada"})
+    task = ended(task_id)
+
+    assert (task.outcome, attempts(task_id)) == (Outcome.TOOL_ERROR, ["suspended", "failed"])
+    assert "it began with version 99, and this is version 1" in text(task)
+    assert [line.what for line in read(ledger)] == ["look"]
+
+
+def test_replay_that_diverges_ends_and_does_nothing_more(alice: Person, ledger: str) -> None:
+    task_id = call(alice, tools.changes_its_mind, ledger=ledger)
+    answer(alice, waits(task_id), {"confirm": True})
+    task = ended(task_id)
+
+    assert (task.outcome, attempts(task_id)) == (Outcome.TOOL_ERROR, ["suspended", "failed"])
+    assert "expected step 'look-1', got step 'look-2'" in text(task)
+    assert [line.what for line in read(ledger)] == ["look"]

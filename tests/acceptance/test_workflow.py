@@ -9,10 +9,10 @@ import pytest
 from django.db import connection
 
 from tasks_app.domain.outcome import Outcome
-from tasks_app.engine.journal import Entry, EntryKind
 from tasks_app.engine.plan import workflow
 from tasks_app.engine.registry import tool_of
 from tasks_app.models.step import Step
+from tasks_app.store import queries
 from tests.acceptance import fixture_tools as tools
 from tests.acceptance.calls import attempts, call, ended, look, text
 from tests.conftest import Person
@@ -60,10 +60,9 @@ def test_workflow_has_its_plain_result_though_the_store_failed_meanwhile(
 
 def _states(task_id: UUID) -> list[tuple[str, str]]:
     made = tool_of(tools.pipeline)
-    steps = Step.objects.filter(task_id=task_id).order_by("position")
-    history = [Entry(position=step.position, name=step.name, kind=EntryKind.STEP) for step in steps]
-    failed = "sort" if "sort" not in {step.name for step in steps} else None
-    return [(step.name, step.state.value) for step in workflow(made.steps, history, failed=failed)]
+    done = [step.name for step in queries.steps(task_id)]
+    failed = queries.attempts(task_id)[-1].failed_step
+    return [(step.name, step.state.value) for step in workflow(made.steps, done, failed=failed)]
 
 
 def _values(task_id: UUID) -> dict[str, str]:

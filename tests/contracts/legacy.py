@@ -111,11 +111,19 @@ class TaskProgress(Strict):
     total: Number | None = None
 
 
+class TaskStep(Strict):
+    """A step that the tool planned, and where it stands."""
+
+    name: str
+    state: Literal["pending", "done", "failed"]
+
+
 class TaskMeta(Strict):
     """What we tell of a task beyond the protocol."""
 
     variables: Annotated[dict[str, JsonValue] | None, Field(alias="taskdeck/variables")] = None
     progress: Annotated[TaskProgress | None, Field(alias="taskdeck/progress")] = None
+    steps: Annotated[list[TaskStep] | None, Field(alias="taskdeck/steps")] = None
 
 
 class Task(Strict):

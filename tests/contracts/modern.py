@@ -199,11 +199,19 @@ class Cancelled(Task):
     status: Literal["cancelled"]
 
 
+class TaskStep(Strict):
+    """A step that the tool planned, and where it stands."""
+
+    name: str
+    state: Literal["pending", "done", "failed"]
+
+
 class DetailMeta(ServerMeta):
     """Who answers, and what we tell of a task beyond the protocol."""
 
     variables: Annotated[dict[str, JsonValue] | None, Field(alias="taskdeck/variables")] = None
     progress: Annotated[TaskProgress | None, Field(alias="taskdeck/progress")] = None
+    steps: Annotated[list[TaskStep] | None, Field(alias="taskdeck/steps")] = None
 
 
 class Got(Strict):
@@ -320,6 +328,7 @@ class NoticeMeta(ListenMeta):
 
     variables: Annotated[dict[str, JsonValue] | None, Field(alias="taskdeck/variables")] = None
     progress: Annotated[TaskProgress | None, Field(alias="taskdeck/progress")] = None
+    steps: Annotated[list[TaskStep] | None, Field(alias="taskdeck/steps")] = None
 
 
 class Notice(Strict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from tasks_app import store
 from tasks_app.domain.identity import Actor, ActorKind
 from tasks_app.domain.questions import AnswerAction, Via
+from tasks_app.engine import tool
+from tasks_app.engine.registry import registry
 from tasks_app.store import queries
 from tests.conftest import DatabaseClock
 from tests.console.pages.people import WORKER, Someone, ask, create
@@ -165,6 +168,25 @@ def test_steps_and_their_attempts_are_listed(ana: Someone) -> None:
     store.save_step(claim, name="plan", position=0, value={"hosts": 4})
 
     assert "attempt 1, " in page_of(ana, claim.task_id)
+
+
+def test_planned_steps_are_shown_with_where_they_stand(ana: Someone) -> None:
+    """check 130, check 131: what is done, where the last attempt failed, and what is still to come."""
+    with registry.temporary():
+
+        @tool(name="deploy", steps=("plan", "push", "check"))
+        def deploy() -> None:
+            """Never run here."""
+
+        claim = claimed(ana)
+        store.save_step(claim, name="plan", position=0, value={"hosts": 4})
+        running = page_of(ana, claim.task_id)
+        store.record(replace(store.retrying(claim, delay=60), failed_step="push"))
+        failed = page_of(ana, claim.task_id)
+
+    assert "1 of 3 done" in running
+    assert (running.count("pending"), running.count(">failed<")) == (2, 0)
+    assert (failed.count("pending"), failed.count(">failed<")) == (1, 1)
 
 
 def test_number_of_statements_does_not_depend_on_how_much_happened(ana: Someone) -> None:

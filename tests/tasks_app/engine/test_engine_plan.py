@@ -8,7 +8,7 @@ from tasks_app.engine import Confirm, Context, Retryable, tool
 from tasks_app.engine.call import How, call_tool
 from tasks_app.engine.journal import EntryKind
 from tasks_app.engine.memory import MemoryJournal
-from tasks_app.engine.plan import workflow
+from tasks_app.engine.plan import done_in, workflow
 from tasks_app.engine.registry import tool_of
 
 pytestmark = pytest.mark.usefixtures("own_registry")
@@ -36,10 +36,10 @@ def test_workflow_that_fails_at_its_second_step_goes_on_from_there_and_completes
     made, journal = tool_of(pipeline), MemoryJournal()
 
     failed = call_tool(made, {}, journal)
-    after_failure = workflow(made.steps, journal.history(), failed=failed.step)
+    after_failure = workflow(made.steps, done_in(journal.history()), failed=failed.step)
     journal.next_attempt()
     done = call_tool(made, {}, journal)
-    after_success = workflow(made.steps, journal.history())
+    after_success = workflow(made.steps, done_in(journal.history()))
 
     assert (failed.how, failed.outcome, failed.step) == (How.RETRY, None, "sort")
     assert [(step.name, step.state) for step in after_failure] == [
@@ -70,7 +70,7 @@ def test_workflow_that_waits_shows_what_is_pending_and_leaves_questions_out() ->
 
     assert ended.outcome is None
     assert {entry.kind for entry in journal.history()} == {EntryKind.STEP, EntryKind.QUESTION}
-    assert [(step.name, step.state) for step in workflow(("plan", "push"), journal.history())] == [
+    assert [(step.name, step.state) for step in workflow(("plan", "push"), done_in(journal.history()))] == [
         ("plan", "done"),
         ("push", "pending"),
     ]
@@ -81,4 +81,8 @@ def test_workflow_without_a_plan_is_what_was_done_in_its_order() -> None:
     journal.save_step("second", position=1, value=2)
     journal.save_step("first", position=0, value=1)
 
-    assert [step.name for step in workflow((), journal.history(), failed="third")] == ["first", "second", "third"]
+    assert [step.name for step in workflow((), done_in(journal.history()), failed="third")] == [
+        "first",
+        "second",
+        "third",
+    ]

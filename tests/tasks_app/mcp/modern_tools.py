@@ -128,13 +128,15 @@ def sleep(ctx: Context, seconds: float = 30.0) -> str:
     return "awake"
 
 
-@tool
+@tool(steps=("look", "end"))
 def steps(ctx: Context) -> str:
     """Say how far it is, and wait for a word before it goes on."""
+    ctx.step("look", len, "abc")
     ctx.set_variable("phase", "first")
     ctx.progress(1, 2, "half way")
     ctx.ask("go_on", Confirm, message="Go on?")
     ctx.progress(2, 2, "all the way")
+    ctx.step("end", len, "abc")
     return "done"
 
 

@@ -249,7 +249,7 @@ async def test_cursor_of_another_owner_is_refused(session: Session, alice: Perso
 
 @pytest.mark.usefixtures("worker")
 async def test_progress_and_variables_stand_under_names_of_our_own(session: Session) -> None:
-    """check 3, check 84, check 86."""
+    """check 3, check 84, check 86, check 130."""
     task = await session.make("steps")
 
     shown = await session.until(task["taskId"], "input_required")
@@ -258,6 +258,7 @@ async def test_progress_and_variables_stand_under_names_of_our_own(session: Sess
     assert shown["_meta"] == {
         "taskdeck/variables": {"phase": "first"},
         "taskdeck/progress": {"done": 1.0, "total": 2.0},
+        "taskdeck/steps": [{"name": "look", "state": "done"}, {"name": "end", "state": "pending"}],
     }
 
 

@@ -77,7 +77,7 @@ async def test_inlined_result_names_no_related_task(client: Client) -> None:
 
 @pytest.mark.usefixtures("worker")
 async def test_progress_message_and_variables_are_seen_while_the_task_waits(client: Client) -> None:
-    """check 3, check 84."""
+    """check 3, check 84, check 130."""
     task_id = await made(client, "steps")
     [key] = await asking(client, task_id)
     half = await get(client, task_id)
@@ -88,6 +88,8 @@ async def test_progress_message_and_variables_are_seen_while_the_task_waits(clie
     assert half["statusMessage"] == "half way"
     assert half["_meta"]["taskdeck/progress"] == {"done": 1, "total": 2}
     assert half["_meta"]["taskdeck/variables"] == {"phase": "first"}
+    assert [step["state"] for step in half["_meta"]["taskdeck/steps"]] == ["done", "pending"]
+    assert done["_meta"]["taskdeck/steps"] == [{"name": "look", "state": "done"}, {"name": "end", "state": "done"}]
     assert done["statusMessage"] == "all the way"
     assert done["lastUpdatedAt"] > half["lastUpdatedAt"]
 

@@ -13,7 +13,7 @@ from tasks_app.domain.answers import FieldKind, fields
 from tasks_app.domain.errors import Stop
 from tasks_app.engine.call import How, call_tool
 from tasks_app.engine.memory import MemoryJournal
-from tasks_app.engine.plan import workflow
+from tasks_app.engine.plan import done_in, workflow
 from tasks_app.engine.registry import Support, registry, tool_of
 from tasks_app.testing import ToolRun, run_tool
 from tasks_app.tools.demo import site
@@ -185,7 +185,7 @@ def test_nightly_workflow_fails_at_its_second_step_and_goes_on_from_there() -> N
 
     failed = call_tool(made, arguments, journal)
     extracted = journal.entries["extract"]
-    states = [(step.name, step.state) for step in workflow(made.steps, journal.history(), failed=failed.step)]
+    states = [(step.name, step.state) for step in workflow(made.steps, done_in(journal.history()), failed=failed.step)]
     journal.next_attempt()
     done = call_tool(made, arguments, journal)
 
@@ -193,7 +193,7 @@ def test_nightly_workflow_fails_at_its_second_step_and_goes_on_from_there() -> N
     assert states == [("extract", "done"), ("transform", "failed"), ("load", "pending"), ("verify", "pending")]
     assert done.value == Loaded(orders=10, total=sum(extracted.value), attempts=2)
     assert journal.entries["extract"] is extracted
-    assert {step.state for step in workflow(made.steps, journal.history())} == {"done"}
+    assert {step.state for step in workflow(made.steps, done_in(journal.history()))} == {"done"}
 
 
 @pytest.mark.parametrize(
