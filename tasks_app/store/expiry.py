@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import DatabaseError
+
 from tasks_app.conf import conf
-from tasks_app.domain.errors import NotAllowed, NotFound
+from tasks_app.domain.errors import NotAllowed, NotFound, TaskdeckError
 from tasks_app.domain.identity import Actor, ActorKind
 from tasks_app.domain.policy import Policy
 from tasks_app.store import codec
@@ -23,6 +26,8 @@ BATCH = 500
 HOLD_AHEAD_SECONDS = 60
 BY_POLICY = "policy"
 EXPIRED = {"code": -32603, "message": "The task expired before it ended.", "data": {"reason": "expired"}}
+
+logger = logging.getLogger(__name__)
 
 _IS_DUE = "t.expires_at <= tasks_now() AND t.expired_at IS NULL AND NOT t.held"
 # One record a task, in the statement that marks it: sizes, a digest, names and times, no payload. It reads what the task
@@ -82,7 +87,10 @@ SELECT {columns()} FROM ended t
 """
 _EXPIRE_FINISHED = _EXPIRE_SOME.format(is_due=_IS_DUE)
 _EXPIRE_EARLY = _EXPIRE_SOME.format(is_due="t.expired_at IS NULL AND NOT t.held")
-_DUE = f"SELECT t.id, t.finished_at IS NULL FROM tasks_task t WHERE {_IS_DUE} ORDER BY t.expires_at LIMIT {BATCH}"
+_DUE_SOME = f"SELECT t.id, t.finished_at IS NULL FROM tasks_task t {{rule}} WHERE {_IS_DUE} {{but}} ORDER BY t.expires_at LIMIT {BATCH}"
+_DUE = _DUE_SOME.format(rule="", but="")
+# What a rule keeps is held before its time is over; where that failed, it is left until it does not.
+_DUE_BY_RULE = _DUE_SOME.format(rule=RULE_OF_TASK, but=f"AND NOT {IS_KEPT}")
 _EXTEND = f"""
 UPDATE tasks_task t SET expires_at = least(t.created_at + %(keep)s::float8 * interval '1 second',
                                            t.expires_at + %(more)s::float8 * interval '1 second')
@@ -129,9 +137,9 @@ UPDATE tasks_task t SET held = moved.held FROM moved WHERE t.id = moved.id RETUR
 def expire(*, by: Actor | None = None) -> int:
     """Expire one batch of what is past its time and give how many: live tasks one by one, finished ones together."""
     actor = by or Actor.engine()
-    while hold_by_policy() == BATCH:
-        pass
-    due = rows(_DUE)
+    policy = current()
+    _hold_all_by_policy()
+    due = rows(_DUE_BY_RULE, _holds(policy)) if policy.rules else rows(_DUE)
     live = sum(_expire_live(task_id, actor) for task_id, is_live in due if is_live)
     finished = [task_id for task_id, is_live in due if not is_live]
     return live + (_expire_finished(_EXPIRE_FINISHED, finished, actor) if finished else 0)
@@ -142,6 +150,15 @@ def _expire_finished(text: str, task_ids: Sequence[UUID], actor: Actor) -> int:
     for each in ended:
         announce(snapshot(each))
     return len(ended)
+
+
+def _hold_all_by_policy() -> None:
+    """A fault here must not keep everything else from its expiry; what is to be held is not expired by it either."""
+    try:
+        while hold_by_policy() == BATCH:
+            pass
+    except (DatabaseError, TaskdeckError):
+        logger.exception("what the policy keeps could not be held")
 
 
 def hold_by_policy() -> int:

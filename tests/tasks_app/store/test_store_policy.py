@@ -14,11 +14,11 @@ from django.db.utils import IntegrityError
 from django.test.utils import CaptureQueriesContext
 
 from tasks_app import store
-from tasks_app.domain.errors import NotAllowed, NotFound
+from tasks_app.domain.errors import NotAllowed, NotFound, StorageUnavailable
 from tasks_app.domain.identity import Actor, OwnerKind
 from tasks_app.domain.policy import InvalidPolicy, Policy, Rule
 from tasks_app.models import Event, Expiration, PolicyVersion, Task
-from tasks_app.store import batches, chain, policy, queries
+from tasks_app.store import batches, chain, expiry, policy, queries
 from tasks_app.store.db import run
 from tests.conftest import DatabaseClock, Person
 from tests.tasks_app.store.life import (
@@ -413,3 +413,24 @@ def test_sweeps_under_a_policy_pass_over_what_another_holds(clock: DatabaseClock
 
     assert sum(swept) == 4
     assert sweep() == 1
+
+
+def test_fault_of_the_policys_hold_stops_no_expiry_and_expires_nothing_that_it_keeps(
+    alice: Person, clock: DatabaseClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept, other = created(alice, tool="keep").id, created(alice, tool="drop").id
+    set_policy(Rule(tool="keep", hold=True))
+    clock.advance(2 * HOUR)
+
+    def fault() -> int:
+        raise StorageUnavailable
+
+    with monkeypatch.context() as broken:
+        broken.setattr(expiry, "hold_by_policy", fault)
+        expired = store.expire()
+    after = store.expire()
+
+    assert (expired, after) == (1, 0)
+    assert "could not be held" in caplog.text
+    assert look(kept).held
+    assert "expired" in kinds(other)
