@@ -30,7 +30,7 @@ ANSWERED = 50
 def test_thousand_tasks_that_wait_hold_no_slot_and_no_connection(
     alice: Person, bo: Person, settings: Settings, tmp_path: Path
 ) -> None:
-    """Answers bring them back at once: the times from the answer to the next attempt are printed."""
+    """Answers bring them back at once, by a hint: half of them sooner than a tick of the loop could."""
     settings.TASKDECK_LIVE_TASKS = 2 * PARKED
     _use_both_slots(bo, tmp_path)
     before = _connections()
@@ -46,7 +46,8 @@ def test_thousand_tasks_that_wait_hold_no_slot_and_no_connection(
     print(f"answer to running: p50 {1000 * seconds[ANSWERED // 2]:.0f} ms, p99 {1000 * seconds[-1]:.0f} ms")
     assert (open_attempts, free) == (0, 2)
     assert text(other) == "done"
-    assert seconds[-1] < 5
+    assert seconds[ANSWERED // 2] < conf().tick
+    assert seconds[-1] < 1
 
 
 def test_hints_that_come_ten_times_do_nothing_more(alice: Person, ledger: str) -> None:
