@@ -25,7 +25,7 @@ BEFORE = CREATOR.format(is_person="credential IS NULL")
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("tasks", "0010_kept_bytes"),
+        ("tasks", "0011_audit"),
     ]
 
     operations = [
