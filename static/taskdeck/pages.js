@@ -3,7 +3,11 @@
 
 const COALESCE = 250;
 const PAGE_PAUSE = 1000;
-const reading = { timer: 0, last: 0, isBusy: false, isStale: false };
+/* After a reading that took long the next one waits for so many times as long: tabs make room for each other. */
+const ROWS_SHARE = 10;
+const PAGE_SHARE = 40;
+const LONGEST_PAUSE = 10000;
+const reading = { timer: 0, last: 0, took: 0, isBusy: false, isStale: false };
 
 /* The text at an address; null when there is none, which must never break the page that is open. */
 async function read(address) {
@@ -38,13 +42,18 @@ function readPageSoon() {
 function waitFor(now) {
   const slow = document.querySelector("[data-pause]");
   const { pause, settle } = slow ? slow.dataset : { pause: PAGE_PAUSE, settle: COALESCE };
-  return Math.max(Number(settle), reading.last + Number(pause) - now);
+  return Math.max(Number(settle), reading.last + paced(Number(pause), PAGE_SHARE, reading.took) - now);
+}
+
+function paced(pause, share, took) {
+  return Math.min(Math.max(pause, share * took), LONGEST_PAUSE);
 }
 
 async function readPage() {
   Object.assign(reading, { timer: 0, isBusy: true });
+  const begun = Date.now();
   const text = await read(pageAddress());
-  Object.assign(reading, { last: Date.now(), isBusy: false });
+  Object.assign(reading, { last: Date.now(), took: Date.now() - begun, isBusy: false });
   if (reading.isStale) readPageSoon();
   if (text === null || !isFollowing()) return;
   const page = parse(text);

@@ -3,7 +3,7 @@
 
 const MOST_ROWS = 100;
 const TOP = 8;
-const rows = { wanted: new Map(), timer: 0 };
+const rows = { wanted: new Map(), timer: 0, took: 0 };
 
 function tableBody() {
   return document.querySelector("tbody[data-rows]");
@@ -22,7 +22,7 @@ function wantRows(changes) {
     const row = rowOf(id);
     if (row && versionOf(row) < v) rows.wanted.set(id, v);
   }
-  if (rows.wanted.size && !rows.timer) rows.timer = setTimeout(readRows, COALESCE);
+  if (rows.wanted.size && !rows.timer) rows.timer = setTimeout(readRows, paced(COALESCE, ROWS_SHARE, rows.took));
 }
 
 /* All that are shown: versions that are known already change nothing. */
@@ -36,7 +36,9 @@ async function readRows() {
   const ids = [...rows.wanted.keys()].slice(0, MOST_ROWS);
   for (const id of ids) rows.wanted.delete(id);
   const body = tableBody();
+  const begun = Date.now();
   const text = body && body.dataset.rows && isFollowing() ? await read(body.dataset.rows + "ids=" + ids.join(",")) : null;
+  rows.took = Date.now() - begun;
   if (text !== null) takeRows(ids, [...rowsIn(parse("<table>" + text + "</table>"))]);
   if (rows.wanted.size) wantRows([]);
 }

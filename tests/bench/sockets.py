@@ -1,6 +1,7 @@
 """What a tab does with what it hears, as static/taskdeck/rows.js and pages.js do: it fetches the row, and the page.
 
-The row comes a moment after the first change since the last time; the page too, but not more often than once a second.
+The row comes a moment after the first change since the last time; the page too, but not more often than once a second,
+and both less often where a reading takes long.
 """
 
 from __future__ import annotations
@@ -21,6 +22,14 @@ from tests.bench.connection import Connection
 # As in static/taskdeck/pages.js.
 COALESCE_SECONDS = 0.25
 PAGE_PAUSE_SECONDS = 1.0
+ROWS_SHARE = 10
+PAGE_SHARE = 40
+LONGEST_PAUSE_SECONDS = 10.0
+
+
+def paced(pause: float, share: int, took: float) -> float:
+    """How long a tab waits until it reads again, after a reading that took so long."""
+    return min(max(pause, share * took), LONGEST_PAUSE_SECONDS)
 
 
 @dataclass
@@ -66,23 +75,29 @@ class Tab:
                 self._wants_page.set()
 
     async def _read_rows(self) -> None:
+        took = 0.0
         with closing(await Connection.open(self.port)) as connection:
             while True:
                 await self._wants_row.wait()
-                await asyncio.sleep(COALESCE_SECONDS)
+                await asyncio.sleep(paced(COALESCE_SECONDS, ROWS_SHARE, took))
                 self._wants_row.clear()
+                begun = time.perf_counter()
                 self._show(await self._read(connection, f"/tasks/rows/?ids={self.task_id}"))
+                took = time.perf_counter() - begun
 
     async def _read_pages(self) -> None:
-        last = 0.0
+        last = took = 0.0
         with closing(await Connection.open(self.port)) as connection:
             while True:
                 await self._wants_page.wait()
-                await asyncio.sleep(max(COALESCE_SECONDS, last + PAGE_PAUSE_SECONDS - time.perf_counter()))
+                pause = paced(PAGE_PAUSE_SECONDS, PAGE_SHARE, took)
+                await asyncio.sleep(max(COALESCE_SECONDS, last + pause - time.perf_counter()))
                 # What is heard during a reading may be missing in it: it is read again.
                 self._wants_page.clear()
+                begun = time.perf_counter()
                 self._show(await self._read(connection, "/tasks/?scope=all"))
                 last = time.perf_counter()
+                took = last - begun
 
     async def _read(self, connection: Connection, path: str) -> bytes:
         head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Live: 1\r\nCookie: sessionid={self.session}\r\n\r\n"
