@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from tasks_app.domain.answers import coerce_form, fields
 from tasks_app.domain.fields import Field, FieldKind
-from tasks_app.domain.questions import QuestionKind
+from tasks_app.domain.questions import Audience, QuestionKind
 from tasks_app.store import QuestionView
 
 PREFIX = "f-"
@@ -122,6 +122,9 @@ class QuestionForm:
         """What stands above it: what is asked or, of what no person is asked, who is."""
         if self.is_gone:
             return "What was asked is no longer shown."
+        if self.question.audience == Audience.OPERATOR:
+            # The arguments stand beside it, where they can be read.
+            return self.message.partition("\n")[0]
         return self.message or _UNSAID.get(self.question.kind, "The tool asks")
 
     @property

@@ -149,6 +149,16 @@ def test_operator_is_called_for_approvals_of_others_but_not_for_ones_own(ana: So
     assert "Approve" in page
 
 
+def test_arguments_to_approve_stand_beside_the_question_and_not_in_its_heading(ana: Someone, opal: Someone) -> None:
+    gate = APPROVE | {"message": 'Run drop with these arguments?\n{"table": "orders"}'}
+    store.create(store.NewTask(owner_id=ana.owner_id, tool="drop", arguments={"table": "orders"}, approval=gate))
+
+    page = opal.page("/inbox/")
+
+    assert '<h2 class="said">Run drop with these arguments?</h2>' in page
+    assert "orders" in page.partition('class="context"')[2]
+
+
 def test_operator_is_told_why_their_own_task_needs_somebody_else(opal: Someone) -> None:
     task = store.create(store.NewTask(owner_id=opal.owner_id, tool="own", arguments={}, approval=APPROVE)).task
     asked = queries.questions(task.id)[0]
