@@ -65,5 +65,7 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 0
 # Something to look at from the first minute.
 TASKDECK_DEMO = globals_of_conf.get("TASKDECK_DEMO", True)
+# Ctrl-C gives the worker ten seconds: what a tool has not given back by then would count as lost.
+TASKDECK_RELEASE_AFTER = globals_of_conf.get("TASKDECK_RELEASE_AFTER", 3)
 # One line a request would bury what a person looks for in the terminal.
 LOGGING["loggers"]["tasks_app.mcp.access"] = {"level": "WARNING"}

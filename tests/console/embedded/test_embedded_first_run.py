@@ -65,6 +65,7 @@ def test_up_prints_a_link_that_works_once_and_the_demo_plays_until_the_stop(up: 
 
     assert run.code() == 0
     assert run.is_clean()
+    assert "did not stop in time" not in run.text, "what a tool does is given back before"
     second = up(TASKDECK_WORKERS="1", TASKDECK_DEMO="0")
     assert link_of(second) != link
     assert ask(second, TOKENS) == (0, 2)
