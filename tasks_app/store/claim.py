@@ -30,15 +30,15 @@ class Claimant:
     caps: Mapping[str, int] = field(default_factory=dict)
 
 
-# A task `d` whose owner and tool have room, with `running` as what runs now.
+# A task `d` whose owner and tool have room, with `running` as what runs now: not read where there is no cap.
 WITHIN_CAPS = """
 d.tool <> ALL (ARRAY(SELECT r.tool FROM running r JOIN jsonb_each_text(%(caps)s::jsonb) c ON c.key = r.tool
-                      GROUP BY r.tool, c.value HAVING count(*) >= c.value::int))
-       AND d.owner_id <> ALL (ARRAY(SELECT r.owner_id FROM running r GROUP BY r.owner_id
-                                     HAVING count(*) >= %(owner_cap)s::bigint))
+                      WHERE %(caps)s::jsonb <> '{}' GROUP BY r.tool, c.value HAVING count(*) >= c.value::int))
+       AND d.owner_id <> ALL (ARRAY(SELECT r.owner_id FROM running r WHERE %(owner_cap)s::bigint IS NOT NULL
+                                     GROUP BY r.owner_id HAVING count(*) >= %(owner_cap)s::bigint))
 """
 # The first hundred due tasks, less those whose owner or tool is at its cap; of these one of the owner with the fewest
-# running attempts, looked up by its id until one is not locked. LIMIT is a literal: as a parameter it would be planned
+# running attempts, looked up by its id until one is not locked. What runs is read only to choose between owners. LIMIT is a literal: as a parameter it would be planned
 # without knowing how small it is; IS TRUE keeps the planner from the index of what is due, which it would read each time.
 CLAIM = f"""
 running AS MATERIALIZED (
@@ -52,7 +52,8 @@ due AS MATERIALIZED (
 picked AS (
     SELECT free.id FROM (
         SELECT due.id FROM due
-          LEFT JOIN (SELECT owner_id, count(*) AS attempts FROM running GROUP BY owner_id) load USING (owner_id)
+          LEFT JOIN (SELECT owner_id, count(*) AS attempts FROM running
+                      WHERE (SELECT min(owner_id) < max(owner_id) FROM due) GROUP BY owner_id) load USING (owner_id)
          ORDER BY coalesce(load.attempts, 0), due.wake_at) o
      CROSS JOIN LATERAL (
         SELECT p.id FROM tasks_task p WHERE p.id = o.id AND (p.wake_at <= tasks_now()) IS TRUE
@@ -116,7 +117,7 @@ def claim_params(claimant: Claimant) -> dict[str, Any]:
 
 def cap_params(caps: Mapping[str, int]) -> dict[str, Any]:
     """What `WITHIN_CAPS` reads."""
-    return {"caps": json.dumps(dict(caps)), "owner_cap": conf().owner_concurrency or 2**31}
+    return {"caps": json.dumps(dict(caps)), "owner_cap": conf().owner_concurrency or None}
 
 
 def claim_next(claimant: Claimant) -> Claim | None:
