@@ -15,6 +15,8 @@ from channels_redis.pubsub import RedisPubSubChannelLayer
 from channels_redis.utils import _consistent_hash, decode_hosts
 from redis import Redis
 
+from tasks_app.trip import Line
+
 TRIP_SECONDS = 2.0
 PREFIX = "asgi"
 
@@ -31,15 +33,12 @@ class OneTripLayer(RedisPubSubChannelLayer):  # type: ignore[misc]
             server = _consistent_hash(channel, len(self._servers))
             by_server[server].append((channel, self.serialize(message)))
         for server, published in by_server.items():
-            pipeline = self._servers[server].pipeline(transaction=False)
-            for channel, data in published:
-                pipeline.publish(channel, data)
-            pipeline.execute()
+            self._servers[server].trip([("PUBLISH", channel, data) for channel, data in published])
 
     @cached_property
-    def _servers(self) -> list[Redis]:
+    def _servers(self) -> list[Line]:
         limits = {"socket_timeout": TRIP_SECONDS, "socket_connect_timeout": TRIP_SECONDS}
-        return [_client({**limits, **host}) for host in decode_hosts(self._kwargs.get("hosts"))]
+        return [Line(_client({**limits, **host})) for host in decode_hosts(self._kwargs.get("hosts"))]
 
 
 def _client(host: dict[str, Any]) -> Redis:

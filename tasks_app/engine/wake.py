@@ -6,7 +6,6 @@ wait then finds it. Without Redis there is no list, and hints go through the bro
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from functools import lru_cache
 
@@ -14,6 +13,7 @@ import redis
 from django.db import connection
 
 from tasks_app.conf import conf
+from tasks_app.trip import Line
 
 TOKENS = 8
 SOCKET_SECONDS = 2.0
@@ -22,13 +22,12 @@ ON_ITS_WAY_MS = 1_000
 
 
 @lru_cache(maxsize=4)
-def _connect(address: str, _process: int) -> redis.Redis:
-    # By process: a connection that a fork shares would mix up two conversations.
-    return redis.Redis.from_url(address, socket_timeout=SOCKET_SECONDS, socket_connect_timeout=SOCKET_SECONDS)
+def _connect(address: str) -> Line:
+    return Line(redis.Redis.from_url(address, socket_timeout=SOCKET_SECONDS, socket_connect_timeout=SOCKET_SECONDS))
 
 
-def _client() -> redis.Redis:
-    return _connect(conf().wake_url, os.getpid())
+def _line() -> Line:
+    return _connect(conf().wake_url)
 
 
 def _list() -> str:
@@ -44,11 +43,10 @@ def push(tokens: int) -> bool:
     """Wake as many waiting children; true when all that was pushed was taken at once."""
     if not conf().wake_url:
         return False
-    pipeline = _client().pipeline(transaction=False)
-    pipeline.lpush(_list(), *(["due"] * max(1, min(tokens, TOKENS))))
-    pipeline.ltrim(_list(), 0, TOKENS - 1)
-    pipeline.llen(_list())
-    return int(pipeline.execute()[-1]) == 0
+    tokens = max(1, min(tokens, TOKENS))
+    name = _list()
+    said = _line().trip([("LPUSH", name, *(["due"] * tokens)), ("LTRIM", name, 0, TOKENS - 1), ("LLEN", name)])
+    return int(said[-1]) == 0
 
 
 def park(seconds: float) -> bool:
@@ -56,7 +54,7 @@ def park(seconds: float) -> bool:
     if not conf().wake_url:
         return False
     try:
-        return _client().blpop([_list()], timeout=seconds) is not None
+        return _line().trip([("BLPOP", _list(), seconds)])[0] is not None
     except redis.RedisError:
         return False
 
@@ -65,7 +63,7 @@ def may_send() -> bool:
     """Whether a message is worth sending: false while one waits that no child has taken. Without a list, always."""
     if not conf().wake_url:
         return True
-    return bool(_client().set(_mark(), 1, nx=True, px=ON_ITS_WAY_MS))
+    return _line().trip([("SET", _mark(), 1, "NX", "PX", ON_ITS_WAY_MS)])[0] is not None
 
 
 def taken() -> None:
@@ -73,4 +71,4 @@ def taken() -> None:
     if not conf().wake_url:
         return
     with suppress(redis.RedisError):
-        _client().delete(_mark())
+        _line().trip([("DEL", _mark())])

@@ -59,6 +59,7 @@ class Watch:
         self._index = index
         self._leave = leave or (lambda: os._exit(EXIT_CODE))
         self._watched: Watched | None = None
+        self._is_asleep = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()
@@ -69,7 +70,9 @@ class Watch:
         with self._changed:
             self._watched = watched
             liveness.tick(self._index, pid=os.getpid(), is_busy=True)
-            self._changed.notify()
+            # Otherwise it looks by itself in a moment: to wake it for every attempt would cost more than a short tool.
+            if self._is_asleep:
+                self._changed.notify()
         return watched
 
     def end(self) -> None:
@@ -81,7 +84,9 @@ class Watch:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait(None if self._watched is None else _pause())
+                self._is_asleep = self._watched is None
+                self._changed.wait(None if self._is_asleep else _pause())
+                self._is_asleep = False
                 watched = self._watched
             if watched is not None:
                 self._look_after(watched)

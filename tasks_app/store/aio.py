@@ -24,6 +24,9 @@ Pool: TypeAlias = AsyncConnectionPool[Connection]
 
 # Short: a pool that has given up tries again with the next request, one that has not may be asleep when the database is back.
 RECONNECT_SECONDS = 3.0
+# Every statement of the pool finds a few rows by an index, so one plan serves all values, and planning costs as much as
+# running it. Made while the tables are still empty, that plan must not be to read them whole.
+PLANNED_ONCE = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
 # For a plan as a whole. Above the server's own limit for a statement, which is told; this one is for a server that tells nothing.
 ANSWER_SECONDS = 5.5
 
@@ -51,9 +54,9 @@ def _parameters() -> dict[str, Any]:
     # Django's own cursors and adapters are for its synchronous connection.
     for name in ("context", "cursor_factory"):
         parameters.pop(name, None)
-    options = f"{parameters.get('options') or ''} -c timezone=UTC".strip()
+    options = f"{parameters.get('options') or ''} -c timezone=UTC {PLANNED_ONCE}".strip()
     # A plan of one statement is its own transaction, so that it costs one round trip.
-    return {**parameters, "options": options, "autocommit": True}
+    return {**parameters, "options": options, "autocommit": True, "prepare_threshold": 0}
 
 
 async def run(plan: Plan[T], pool: Pool) -> T:

@@ -13,12 +13,17 @@ from tasks_app.store.rows import Claim, Snapshot
 
 def announce(task: Snapshot, *, questions: bool = False) -> None:
     """Tell who watches this task; `questions` says that what it asks changed too."""
-    _after_the_commit(_change(task, questions=questions))
+    announce_change(_change(task, questions=questions))
 
 
 def announce_start(claim: Claim) -> None:
     """Tell who watches that an attempt began; whoever claims is told of no more than that."""
-    _after_the_commit(bus.Change(claim.task_id, claim.owner_id, claim.version, Status.WORKING.value, questions=False))
+    announce_change(bus.Change(claim.task_id, claim.owner_id, claim.version, Status.WORKING.value, questions=False))
+
+
+def announce_change(change: bus.Change) -> None:
+    """Tell who watches of a change for which there is no snapshot."""
+    transaction.on_commit(partial(bus.announce, change), robust=True)
 
 
 def announce_now(task: Snapshot, *, questions: bool = False) -> None:
@@ -28,7 +33,3 @@ def announce_now(task: Snapshot, *, questions: bool = False) -> None:
 
 def _change(task: Snapshot, *, questions: bool) -> bus.Change:
     return bus.Change(task.id, task.owner_id, task.version, task.status.value, questions)
-
-
-def _after_the_commit(change: bus.Change) -> None:
-    transaction.on_commit(partial(bus.announce, change), robust=True)

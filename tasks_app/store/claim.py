@@ -38,15 +38,16 @@ d.tool <> ALL (ARRAY(SELECT r.tool FROM running r JOIN jsonb_each_text(%(caps)s:
                                      GROUP BY r.owner_id HAVING count(*) >= %(owner_cap)s::bigint))
 """
 # The first hundred due tasks, less those whose owner or tool is at its cap; of these one of the owner with the fewest
-# running attempts, looked up by its id until one is not locked. What runs is read only to choose between owners. LIMIT is a literal: as a parameter it would be planned
-# without knowing how small it is; IS TRUE keeps the planner from the index of what is due, which it would read each time.
+# running attempts, looked up by its id until one is not locked. What runs is read only to choose between owners. LIMIT is a
+# literal: as a parameter it would be planned without knowing how small it is; IS TRUE keeps the planner from the index of
+# what is due, which it would read each time. The clock is read once, not for each of the hundred.
 CLAIM = f"""
 running AS MATERIALIZED (
     SELECT r.owner_id, r.tool FROM tasks_attempt a JOIN tasks_task r ON r.id = a.task_id
      WHERE a.ended_at IS NULL AND a.task_id IS DISTINCT FROM %(settling)s::uuid),
 due AS MATERIALIZED (
     SELECT d.id, d.owner_id, d.wake_at FROM tasks_task d
-     WHERE d.wake_at <= tasks_now() AND (d.expires_at > tasks_now() OR d.held)
+     WHERE d.wake_at <= (SELECT tasks_now()) AND (d.expires_at > (SELECT tasks_now()) OR d.held)
        AND {WITHIN_CAPS}
      ORDER BY d.wake_at LIMIT 100),
 picked AS (

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasks_app.bus import Change
 from tasks_app.conf import conf
 from tasks_app.domain.errors import LeaseLost
 from tasks_app.domain.identity import Actor
@@ -17,10 +18,10 @@ from tasks_app.domain.limits import check_result
 from tasks_app.domain.outcome import AttemptEnd, Outcome
 from tasks_app.domain.text import clean_text
 from tasks_app.store import codec, policy
-from tasks_app.store.announce import announce
+from tasks_app.store.announce import announce, announce_change
 from tasks_app.store.claim import CLAIM, Claimant, begun, claim_params
 from tasks_app.store.db import ACTOR, actor_json, row
-from tasks_app.store.rows import COLUMNS, Claim, Snapshot, columns, snapshot
+from tasks_app.store.rows import Claim, Snapshot, columns, snapshot
 
 MESSAGE_CHARACTERS = 1000
 DETAIL_CHARACTERS = 20_000
@@ -45,10 +46,13 @@ ended AS (
     UPDATE tasks_attempt SET ended_at = tasks_now(), outcome = %(end)s, detail = %(detail)s, failed_step = %(failed_step)s
      WHERE task_id = (SELECT id FROM settled) AND number = %(number)s AND ended_at IS NULL)
 """
-_SETTLED = columns("settled")
-_RECORD = f"SELECT {_SETTLED} FROM settled"
-# Always one row: the task that was settled beside the one that was claimed, each empty when there is none.
-_TURN = f"SELECT {_SETTLED}, t.* FROM (SELECT 1) one LEFT JOIN settled ON true LEFT JOIN t ON true"
+_RECORD = f"SELECT {columns('settled')} FROM settled"
+# Always one row: the task that was settled, as far as it is announced, beside the one that was claimed; each empty when
+# there is none.
+_TURN = """
+SELECT settled.id, settled.owner_id, settled.version, settled.status, t.*
+  FROM (SELECT 1) one LEFT JOIN settled ON true LEFT JOIN t ON true
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class Ending:
 class Turn:
     """What one turn of a worker did: the task that it settled (None: the lease was lost) and its next claim, if any."""
 
-    settled: Snapshot | None
+    settled: Change | None
     following: Claim | None
 
 
@@ -130,7 +134,9 @@ def record(ending: Ending) -> Snapshot:
     found = row(f"WITH {ACTOR}, {ending.change} {_RECORD}", params)
     if found is None:
         raise LeaseLost
-    return _announced(snapshot(found), ending)
+    task = snapshot(found)
+    announce(task, questions=ending.asks)
+    return task
 
 
 def turn(ending: Ending, claimant: Claimant) -> Turn:
@@ -139,16 +145,11 @@ def turn(ending: Ending, claimant: Claimant) -> Turn:
     params = {**claim_params(claimant), **ending.all_params(acting), "settling": ending.held.task_id}
     found = row(f"WITH {ACTOR}, {ending.change}, {CLAIM} {_TURN}", params)
     assert found is not None
-    settled, claimed = found[: len(COLUMNS)], found[len(COLUMNS) :]
-    return Turn(
-        _announced(snapshot(settled), ending) if settled[0] else None,
-        begun(claimed, claimant) if claimed[0] else None,
-    )
-
-
-def _announced(task: Snapshot, ending: Ending) -> Snapshot:
-    announce(task, questions=ending.asks)
-    return task
+    task_id, owner_id, version, status, *claimed = found
+    settled = task_id and Change(task_id, owner_id, version, status, ending.asks)
+    if settled:
+        announce_change(settled)
+    return Turn(settled, begun(tuple(claimed), claimant) if claimed[0] else None)
 
 
 def complete(held: Claim, *, result: Mapping[str, Any], is_error: bool = False, detail: str | None = None) -> Snapshot:

@@ -180,6 +180,9 @@ def _fill(rows: int) -> tuple[str, ...]:
         cursor.execute("UPDATE tasks_attempt SET lease_until = tasks_now() WHERE ended_at IS NULL")
     while store.reap():
         pass
+    # Or the loop would still be sealing what was loaded while the clients are measured.
+    while store.seal():
+        pass
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")
         cursor.execute("VACUUM (ANALYZE)")

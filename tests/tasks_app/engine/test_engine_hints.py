@@ -35,7 +35,7 @@ def queue() -> Iterator[Any]:
 
 def _clear(queue: Any) -> None:
     queue.purge()
-    wake._client().delete(wake._list(), wake._mark())
+    wake._line().trip([("DEL", wake._list(), wake._mark())])
 
 
 def messages(queue: Any) -> int:
@@ -109,7 +109,7 @@ def test_child_that_waits_is_woken_without_a_message(queue: Any) -> None:
     woken: list[bool] = []
     child = threading.Thread(target=lambda: woken.append(wake.park(PARK_SECONDS)))
     child.start()
-    until(lambda: wake._client().info("clients")["blocked_clients"] > 0)
+    until(lambda: b"blocked_clients:0" not in wake._line().trip([("INFO", "clients")])[0])
 
     hints.publish(1, is_first=True)
 

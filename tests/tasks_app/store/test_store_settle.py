@@ -245,7 +245,7 @@ def test_turn_settles_one_task_and_claims_the_next(alice: Person) -> None:
     turn = store.turn(store.completion(first, result=DONE), WORKER)
 
     assert turn.settled is not None
-    assert (turn.settled.id, turn.settled.status) == (first.task_id, Status.COMPLETED)
+    assert (turn.settled.task_id, turn.settled.status) == (first.task_id, Status.COMPLETED)
     assert turn.following is not None
     assert (turn.following.task_id, turn.following.number) == (second.id, 1)
 
@@ -256,7 +256,7 @@ def test_turn_without_due_work_only_settles(alice: Person) -> None:
     turn = store.turn(store.failure(first, error=BROKEN), WORKER)
 
     assert turn.settled is not None
-    assert (turn.settled.outcome, turn.following) == (Outcome.RPC_ERROR, None)
+    assert (turn.settled.status, turn.following) == (Status.FAILED, None)
 
 
 def test_turn_gives_the_following_claim_even_when_the_lease_was_lost(alice: Person) -> None:
