@@ -30,7 +30,7 @@ class Attempt(models.Model):
 
     pk = models.CompositePrimaryKey("task_id", "number")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="attempts", db_index=False)
-    number = models.PositiveIntegerField()
+    number = models.IntegerField()
     worker = models.TextField()
     started_at = models.DateTimeField(db_default=DatabaseNow())
     lease_until = models.DateTimeField()

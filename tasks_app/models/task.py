@@ -12,12 +12,10 @@ from django.db.models import F, Q
 from tasks_app.domain.outcome import Outcome
 from tasks_app.domain.status import Status
 from tasks_app.models.owner import Owner
-from tasks_app.models.rules import iff, known
+from tasks_app.models.rules import iff, known, none_negative, one_set_if, together
 from tasks_app.models.task_rules import TASK_RULES
 
 FINISHED = Q(status__in=["completed", "failed", "cancelled"])
-HELD = Q(active_attempt__isnull=False)
-DUE = Q(wake_at__isnull=False)
 
 
 class Task(models.Model):
@@ -25,10 +23,10 @@ class Task(models.Model):
 
     id = models.UUIDField(primary_key=True)
     owner = models.ForeignKey(Owner, on_delete=models.PROTECT, related_name="tasks", db_index=False)
-    slot = models.PositiveIntegerField(help_text="Which of the owner's live places it takes.")
+    slot = models.IntegerField(help_text="Which of the owner's live places it takes.")
     credential_id = models.BigIntegerField(null=True, help_text="No foreign key: a revoked token may be removed.")
     tool = models.TextField()
-    tool_version = models.PositiveIntegerField(db_default=1)
+    tool_version = models.IntegerField(db_default=1)
     # Payload is opaque JSON text: jsonb refuses \u0000 and lone surrogates, and would be parsed on every read.
     arguments = models.TextField(db_default="{}")
     labels = models.JSONField(db_default={}, help_text="What a search for `arg.x:` looks at.")
@@ -48,20 +46,20 @@ class Task(models.Model):
     progress_done = models.FloatField(null=True)
     progress_total = models.FloatField(null=True)
 
-    output_bytes = models.PositiveBigIntegerField(db_default=0, help_text="Where the next chunk of output begins.")
-    kept_bytes = models.PositiveBigIntegerField(
+    output_bytes = models.BigIntegerField(db_default=0, help_text="Where the next chunk of output begins.")
+    kept_bytes = models.BigIntegerField(
         db_default=0,
         help_text="Output, steps, questions and answers that it keeps: counted when it ends, for the quota.",
     )
 
-    attempt = models.PositiveIntegerField(db_default=0, help_text="The last fencing token handed out.")
-    active_attempt = models.PositiveIntegerField(null=True, help_text="The token that may still record something.")
-    losses = models.PositiveIntegerField(db_default=0)
-    retries = models.PositiveIntegerField(db_default=0)
-    max_retries = models.PositiveIntegerField(db_default=3)
+    attempt = models.IntegerField(db_default=0, help_text="The last fencing token handed out.")
+    active_attempt = models.IntegerField(null=True, help_text="The token that may still record something.")
+    losses = models.IntegerField(db_default=0)
+    retries = models.IntegerField(db_default=0)
+    max_retries = models.IntegerField(db_default=3)
     wake_at = models.DateTimeField(null=True)
-    open_questions = models.PositiveIntegerField(db_default=0)
-    poll_ms = models.PositiveIntegerField(db_default=5000)
+    open_questions = models.IntegerField(db_default=0)
+    poll_ms = models.IntegerField(db_default=5000)
 
     # No defaults: the insert takes all of them from one reading of the clock.
     created_at = models.DateTimeField()
@@ -72,7 +70,7 @@ class Task(models.Model):
     ttl_fixed = models.BooleanField(db_default=False, help_text="Set by client or tool: asking does not raise it.")
     expired_at = models.DateTimeField(null=True, help_text="When the expiry was seen; its record exists from then on.")
     held = models.BooleanField(db_default=False, help_text="A legal hold stops expiry and purge.")
-    policy_version = models.PositiveIntegerField(
+    policy_version = models.IntegerField(
         db_default=0, help_text="Whose terms decided its expiry last; 0 for the settings."
     )
     version = models.BigIntegerField(db_default=1)
@@ -80,9 +78,14 @@ class Task(models.Model):
     class Meta:
         constraints = [
             known("task_status_known", "status", Status),
-            known("task_outcome_known", "outcome", Outcome, optional=True),
             models.CheckConstraint(name="task_slot_counts_from_one", condition=Q(slot__gt=0)),
             models.CheckConstraint(name="task_has_a_tool", condition=~Q(tool="")),
+            none_negative(
+                "task_counts_up_from_zero",
+                *("tool_version", "attempt", "losses", "retries", "max_retries", "open_questions", "poll_ms"),
+                "policy_version",
+            ),
+            none_negative("task_sizes_are_not_negative", "output_bytes", "kept_bytes"),
             models.CheckConstraint(
                 name="task_finished_iff_terminal", condition=iff(FINISHED, Q(finished_at__isnull=False))
             ),
@@ -91,10 +94,7 @@ class Task(models.Model):
             ),
             models.CheckConstraint(
                 name="task_status_follows_outcome",
-                condition=Q(outcome__isnull=True)
-                | Q(outcome__in=["result", "tool_error"], status="completed")
-                | Q(outcome="cancelled", status="cancelled")
-                | Q(outcome__in=["rpc_error", "expired"], status="failed"),
+                condition=together("outcome", "status", {each.value: each.status.value for each in Outcome}),
             ),
             models.CheckConstraint(
                 name="task_result_iff_completed", condition=iff(Q(status="completed"), Q(result__isnull=False))
@@ -116,8 +116,7 @@ class Task(models.Model):
             # task is neither. Cancel and expiry clear the active attempt, which fences the worker.
             models.CheckConstraint(
                 name="task_working_held_xor_runnable",
-                condition=(Q(status="working") & ((HELD & ~DUE) | (~HELD & DUE)))
-                | (~Q(status="working") & ~HELD & ~DUE),
+                condition=one_set_if(Q(status="working"), "active_attempt", "wake_at"),
             ),
             models.CheckConstraint(
                 name="task_active_is_latest",
