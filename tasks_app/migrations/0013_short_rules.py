@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import django.db.models.functions.comparison
 import django.db.models.lookups
-import tasks_app.models.rules
 from django.contrib.postgres.operations import AddConstraintNotValid
 from django.db import migrations, models
+
+
+class Pair(models.Func):
+    """Two words with a space between them; unknown when one of them is."""
+
+    template = "(%(expressions)s)"
+    arg_joiner = " || ' ' || "
+    output_field = models.TextField()
 
 
 class Migration(migrations.Migration):
@@ -230,7 +237,7 @@ class Migration(migrations.Migration):
             model_name="task",
             constraint=models.CheckConstraint(
                 condition=django.db.models.lookups.In(
-                    tasks_app.models.rules.Pair("outcome", "status"),
+                    Pair("outcome", "status"),
                     [
                         "result completed",
                         "tool_error completed",

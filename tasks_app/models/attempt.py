@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pgtrigger
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 
 from tasks_app.domain.outcome import AttemptEnd
-from tasks_app.models.rules import DatabaseNow, iff, known
+from tasks_app.models.rules import DatabaseNow
 from tasks_app.models.task import Task
-from tasks_app.models.triggers import Rule
+from tasks_app.models.triggers import Rule, one_of, well_formed
 
+# How an attempt may end once it was told to stop.
+ASKED_TO_STOP = (AttemptEnd.STOPPED, AttemptEnd.KILLED, AttemptEnd.LOST)
 LOG_STARTED = """
     INSERT INTO tasks_event (task_id, owner_id, kind, attempt, actor, detail)
     SELECT NEW.task_id, t.owner_id, 'attempt_started', NEW.number, tasks_actor(), jsonb_build_object('worker', NEW.worker)
@@ -23,6 +25,17 @@ LOG_ENDED = """
       FROM tasks_task t WHERE t.id = NEW.task_id;
     RETURN NULL;
 """
+
+# In the order in which they are looked at.
+WELL_FORMED = {
+    "attempt_acknowledges_a_stop": "NEW.stop_acknowledged_at IS NULL OR NEW.stop_requested_at IS NOT NULL",
+    "attempt_asked_records_nothing": f"NEW.stop_requested_at IS NULL OR {one_of('NEW.outcome', ASKED_TO_STOP)}",
+    "attempt_counts_from_one": "NEW.number > 0",
+    "attempt_ends_after_it_starts": "NEW.ended_at >= NEW.started_at",
+    "attempt_outcome_iff_ended": "(NEW.ended_at IS NULL) = (NEW.outcome IS NULL)",
+    "attempt_outcome_known": one_of("NEW.outcome", AttemptEnd),
+    "attempt_stopped_only_when_asked": "NEW.stop_requested_at IS NOT NULL OR NEW.outcome NOT IN ('stopped', 'killed')",
+}
 
 
 class Attempt(models.Model):
@@ -43,35 +56,11 @@ class Attempt(models.Model):
 
     class Meta:
         constraints = [
-            known("attempt_outcome_known", "outcome", AttemptEnd, optional=True),
-            models.CheckConstraint(name="attempt_counts_from_one", condition=Q(number__gt=0)),
-            models.CheckConstraint(
-                name="attempt_outcome_iff_ended", condition=iff(Q(ended_at__isnull=True), Q(outcome__isnull=True))
-            ),
-            models.CheckConstraint(
-                name="attempt_acknowledges_a_stop",
-                condition=Q(stop_acknowledged_at__isnull=True) | Q(stop_requested_at__isnull=False),
-            ),
-            models.CheckConstraint(
-                name="attempt_stopped_only_when_asked",
-                condition=Q(outcome__isnull=True)
-                | ~Q(outcome__in=["stopped", "killed"])
-                | Q(stop_requested_at__isnull=False),
-            ),
-            models.CheckConstraint(
-                name="attempt_asked_records_nothing",
-                condition=Q(stop_requested_at__isnull=True)
-                | Q(outcome__isnull=True)
-                | Q(outcome__in=["stopped", "killed", "lost"]),
-            ),
-            models.CheckConstraint(
-                name="attempt_ends_after_it_starts",
-                condition=Q(ended_at__isnull=True) | Q(ended_at__gte=F("started_at")),
-            ),
             # Also what the reaper scans: it holds only the attempts that run now.
             models.UniqueConstraint(name="attempt_one_open", fields=["task"], condition=Q(ended_at__isnull=True)),
         ]
         triggers = [
+            well_formed("attempt", WELL_FORMED),
             Rule(name="attempt_start_is_logged", when=pgtrigger.After, operation=pgtrigger.Insert, func=LOG_STARTED),
             Rule(
                 name="attempt_end_is_logged",

@@ -15,10 +15,8 @@ from django.db.models import (
     Func,
     IntegerField,
     Q,
-    TextField,
 )
-from django.db.models.functions import Cast, Least
-from django.db.models.lookups import Exact, GreaterThanOrEqual, In
+from django.db.models.lookups import Exact
 
 
 class DatabaseNow(Func):
@@ -28,33 +26,9 @@ class DatabaseNow(Func):
     output_field = DateTimeField()
 
 
-class Pair(Func):
-    """Two words with a space between them; unknown when one of them is."""
-
-    template = "(%(expressions)s)"
-    arg_joiner = " || ' ' || "
-    output_field = TextField()
-
-
 def iff(one: Q, other: Q) -> Exact:
     """Both or neither. For conditions that are never unknown."""
     return Exact(_truth(one), _truth(other))
-
-
-def one_set_if(condition: Q, *fields: str) -> Exact:
-    """One of these columns is set where the condition holds, and otherwise none."""
-    set_ones = Func(*fields, function="num_nonnulls", output_field=IntegerField())
-    return Exact(set_ones, Cast(_truth(condition), IntegerField()))
-
-
-def together(one: str, other: str, allowed: dict[str, str]) -> In:
-    """Where the one column is set it holds one of these words, and the other the word that goes with it."""
-    return In(Pair(one, other), [f"{word} {follows}" for word, follows in allowed.items()])
-
-
-def none_negative(name: str, *fields: str) -> CheckConstraint:
-    """None of these columns, all of one type, is below zero."""
-    return CheckConstraint(name=name, condition=GreaterThanOrEqual(Least(*fields), 0))
 
 
 def _truth(condition: Q) -> ExpressionWrapper[Q]:

@@ -1,21 +1,17 @@
 """The task: one row is the truth, and its own outbox (`wake_at` says "runnable from").
 
-Fields, constraints, indexes and the guards that hold against raw SQL too. The verbs are in `tasks_app.store`.
+Fields, unique constraints, indexes, and the rules that hold against raw SQL too. The verbs are in `tasks_app.store`.
 """
 
 from __future__ import annotations
 
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 
-from tasks_app.domain.outcome import Outcome
 from tasks_app.domain.status import Status
 from tasks_app.models.owner import Owner
-from tasks_app.models.rules import iff, known, none_negative, one_set_if, together
 from tasks_app.models.task_rules import TASK_RULES
-
-FINISHED = Q(status__in=["completed", "failed", "cancelled"])
 
 
 class Task(models.Model):
@@ -77,51 +73,6 @@ class Task(models.Model):
 
     class Meta:
         constraints = [
-            known("task_status_known", "status", Status),
-            models.CheckConstraint(name="task_slot_counts_from_one", condition=Q(slot__gt=0)),
-            models.CheckConstraint(name="task_has_a_tool", condition=~Q(tool="")),
-            none_negative(
-                "task_counts_up_from_zero",
-                *("tool_version", "attempt", "losses", "retries", "max_retries", "open_questions", "poll_ms"),
-                "policy_version",
-            ),
-            none_negative("task_sizes_are_not_negative", "output_bytes", "kept_bytes"),
-            models.CheckConstraint(
-                name="task_finished_iff_terminal", condition=iff(FINISHED, Q(finished_at__isnull=False))
-            ),
-            models.CheckConstraint(
-                name="task_outcome_iff_finished", condition=iff(Q(outcome__isnull=True), Q(finished_at__isnull=True))
-            ),
-            models.CheckConstraint(
-                name="task_status_follows_outcome",
-                condition=together("outcome", "status", {each.value: each.status.value for each in Outcome}),
-            ),
-            models.CheckConstraint(
-                name="task_result_iff_completed", condition=iff(Q(status="completed"), Q(result__isnull=False))
-            ),
-            models.CheckConstraint(
-                name="task_error_iff_failed", condition=iff(Q(status="failed"), Q(error__isnull=False))
-            ),
-            models.CheckConstraint(
-                name="task_input_iff_open", condition=iff(Q(status="input_required"), Q(open_questions__gt=0))
-            ),
-            models.CheckConstraint(
-                name="task_expired_only_finished", condition=Q(expired_at__isnull=True) | Q(finished_at__isnull=False)
-            ),
-            models.CheckConstraint(
-                name="task_key_has_digest",
-                condition=Q(idempotency_key__isnull=True) | Q(request_digest__isnull=False),
-            ),
-            # No limbo: a working task is held by an attempt or waits to be woken, never both, never neither; any other
-            # task is neither. Cancel and expiry clear the active attempt, which fences the worker.
-            models.CheckConstraint(
-                name="task_working_held_xor_runnable",
-                condition=one_set_if(Q(status="working"), "active_attempt", "wake_at"),
-            ),
-            models.CheckConstraint(
-                name="task_active_is_latest",
-                condition=Q(active_attempt__isnull=True) | Q(active_attempt=F("attempt")),
-            ),
             # The quota: a live task holds one of its owner's places, so it cannot be exceeded.
             models.UniqueConstraint(
                 name="task_live_slot", fields=["owner", "slot"], condition=Q(finished_at__isnull=True)

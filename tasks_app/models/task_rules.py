@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pgtrigger
 
-from tasks_app.models.triggers import REFUSED, Rule
+from tasks_app.domain.outcome import Outcome
+from tasks_app.domain.status import TERMINAL, Status
+from tasks_app.models.triggers import REFUSED, Rule, one_of, well_formed
 
 # Said by the statement that creates a task with a gate; where nothing is said, nothing was raised.
 ASKED_TTL = "nullif(current_setting('tasks.asked_ttl', true), '')::float8 * interval '1 ms'"
@@ -151,7 +153,41 @@ def _when(condition: str) -> pgtrigger.Condition:
     return pgtrigger.Condition(condition)
 
 
+_COUNTED = (
+    "tool_version",
+    "attempt",
+    "losses",
+    "retries",
+    "max_retries",
+    "open_questions",
+    "poll_ms",
+    "policy_version",
+)
+# In the order in which they are looked at.
+WELL_FORMED = {
+    "task_active_is_latest": "NEW.active_attempt = NEW.attempt",
+    "task_counts_up_from_zero": f"least({', '.join(f'NEW.{name}' for name in _COUNTED)}) >= 0",
+    "task_error_iff_failed": "(NEW.status = 'failed') = (NEW.error IS NOT NULL)",
+    "task_expired_only_finished": "NEW.expired_at IS NULL OR NEW.finished_at IS NOT NULL",
+    "task_finished_iff_terminal": f"({one_of('NEW.status', sorted(TERMINAL))}) = (NEW.finished_at IS NOT NULL)",
+    "task_has_a_tool": "NEW.tool <> ''",
+    "task_input_iff_open": "(NEW.status = 'input_required') = (NEW.open_questions > 0)",
+    "task_key_has_digest": "NEW.idempotency_key IS NULL OR NEW.request_digest IS NOT NULL",
+    "task_outcome_iff_finished": "(NEW.outcome IS NULL) = (NEW.finished_at IS NULL)",
+    "task_result_iff_completed": "(NEW.status = 'completed') = (NEW.result IS NOT NULL)",
+    "task_sizes_are_not_negative": "least(NEW.output_bytes, NEW.kept_bytes) >= 0",
+    "task_slot_counts_from_one": "NEW.slot > 0",
+    "task_status_follows_outcome": one_of(
+        "NEW.outcome || ' ' || NEW.status", (f"{outcome} {outcome.status}" for outcome in Outcome)
+    ),
+    "task_status_known": one_of("NEW.status", Status),
+    # No limbo: a working task is held by an attempt or waits to be woken, never both, never neither; any other task is
+    # neither. Cancel and expiry clear the active attempt, which fences the worker.
+    "task_working_held_xor_runnable": "num_nonnulls(NEW.active_attempt, NEW.wake_at) = (NEW.status = 'working')::int",
+}
+
 TASK_RULES = [
+    well_formed("task", WELL_FORMED),
     Rule(name="task_guard", when=pgtrigger.Before, operation=pgtrigger.Update, func=GUARD),
     Rule(
         name="task_identity_guard",

@@ -6,6 +6,7 @@ turn a guard off, and asking for the variable would cost a sub-transaction on ev
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pgtrigger
@@ -74,6 +75,37 @@ def append_only(name: str) -> list[Rule]:
             func=refuse,
         ),
     ]
+
+
+def well_formed(name: str, rules: Mapping[str, str]) -> Rule:
+    """Every row that is written obeys all of these conditions on `NEW`, or is refused by the name of the first it breaks.
+
+    What a table's constraints do, for those that are written several times in the life of a task: Postgres reads a
+    constraint anew for each statement, and compiles this once. A condition that is unknown holds, as there.
+    """
+    all_of_them = " AND ".join(f"({condition})" for condition in rules.values())
+    which = " ".join(f"WHEN ({condition}) IS FALSE THEN '{rule}'" for rule, condition in rules.items())
+    return Rule(
+        # Triggers fire in the order of their names: this one after those that still change the row.
+        name=f"{name}_well_formed",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Insert | pgtrigger.Update,
+        declare=[("broken", "TEXT")],
+        func=f"""
+            IF ({all_of_them}) IS FALSE THEN
+                broken := CASE {which} END;
+                RAISE EXCEPTION 'a row of % breaks the rule %', TG_TABLE_NAME, broken
+                    USING ERRCODE = 'check_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = broken;
+            END IF;
+            RETURN NEW;
+        """,
+    )
+
+
+def one_of(column: str, values: Iterable[str]) -> str:
+    """The condition that the column holds one of these words."""
+    words = ", ".join(f"'{value}'" for value in values)
+    return f"{column} IN ({words})"
 
 
 def _one_line_each(func: str) -> str:
