@@ -41,14 +41,14 @@ d.tool <> ALL (ARRAY(SELECT r.tool FROM running r JOIN jsonb_each_text(%(caps)s:
 # running attempts, looked up by its id until one is not locked. What runs is read only to choose between owners. LIMIT is a
 # literal: as a parameter it would be planned without knowing how small it is; IS TRUE keeps the planner from the index of
 # what is due, which it would read each time. The clock is read once, not for each of the hundred.
-CLAIM = f"""
+_CLAIM = """
 running AS MATERIALIZED (
     SELECT r.owner_id, r.tool FROM tasks_attempt a JOIN tasks_task r ON r.id = a.task_id
      WHERE a.ended_at IS NULL AND a.task_id IS DISTINCT FROM %(settling)s::uuid),
 due AS MATERIALIZED (
     SELECT d.id, d.owner_id, d.wake_at FROM tasks_task d
      WHERE d.wake_at <= (SELECT tasks_now()) AND (d.expires_at > (SELECT tasks_now()) OR d.held)
-       AND {WITHIN_CAPS}
+       AND {within_caps}
      ORDER BY d.wake_at LIMIT 100),
 picked AS (
     SELECT free.id FROM (
@@ -62,12 +62,16 @@ picked AS (
 t AS (
     UPDATE tasks_task t SET attempt = t.attempt + 1, active_attempt = t.attempt + 1, wake_at = NULL,
            progress_done = NULL, progress_total = NULL
-      FROM acting WHERE t.id = (SELECT id FROM picked) RETURNING {CLAIM_COLUMNS}),
+      FROM acting WHERE t.id = (SELECT id FROM picked) RETURNING {claimed}),
 started AS (
     INSERT INTO tasks_attempt (task_id, number, worker, lease_until)
     SELECT t.id, t.attempt, %(worker)s, tasks_now() + %(lease)s::float8 * interval '1 second' FROM t)
 """
-_CLAIM = f"WITH {ACTOR}, {CLAIM} SELECT * FROM t"
+# Most workers know no cap: then not even the plan holds one.
+_CLAIMS = {
+    is_capped: _CLAIM.format(within_caps=WITHIN_CAPS if is_capped else "true", claimed=CLAIM_COLUMNS)
+    for is_capped in (False, True)
+}
 # Beside itself as it was before, to tell the heartbeat that is the first to see the request.
 _BEAT = """
 UPDATE tasks_attempt a SET lease_until = greatest(a.lease_until, tasks_now() + %(lease)s::float8 * interval '1 second'),
@@ -116,6 +120,11 @@ def claim_params(claimant: Claimant) -> dict[str, Any]:
     }
 
 
+def claiming(claimant: Claimant) -> str:
+    """The part of a statement, after `ACTOR`, that claims: its `t` is the task, if there is one."""
+    return _CLAIMS[bool(claimant.caps) or conf().owner_concurrency is not None]
+
+
 def cap_params(caps: Mapping[str, int]) -> dict[str, Any]:
     """What `WITHIN_CAPS` reads."""
     return {"caps": json.dumps(dict(caps)), "owner_cap": conf().owner_concurrency or None}
@@ -123,7 +132,7 @@ def cap_params(caps: Mapping[str, int]) -> dict[str, Any]:
 
 def claim_next(claimant: Claimant) -> Claim | None:
     """Take the lease on one due task. None means that nothing is due, or all of it is at a cap."""
-    found = row(_CLAIM, claim_params(claimant))
+    found = row(f"WITH {ACTOR}, {claiming(claimant)} SELECT * FROM t", claim_params(claimant))
     return begun(found, claimant) if found else None
 
 

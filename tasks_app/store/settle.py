@@ -19,7 +19,7 @@ from tasks_app.domain.outcome import AttemptEnd, Outcome
 from tasks_app.domain.text import clean_text
 from tasks_app.store import codec, policy
 from tasks_app.store.announce import announce, announce_change
-from tasks_app.store.claim import CLAIM, Claimant, begun, claim_params
+from tasks_app.store.claim import Claimant, begun, claim_params, claiming
 from tasks_app.store.db import ACTOR, actor_json, row
 from tasks_app.store.rows import Claim, Snapshot, columns, snapshot
 
@@ -143,7 +143,7 @@ def turn(ending: Ending, claimant: Claimant) -> Turn:
     """End the attempt so and claim the next due task, in one statement and one commit."""
     acting = Actor.worker(claimant.worker)
     params = {**claim_params(claimant), **ending.all_params(acting), "settling": ending.held.task_id}
-    found = row(f"WITH {ACTOR}, {ending.change}, {CLAIM} {_TURN}", params)
+    found = row(f"WITH {ACTOR}, {ending.change}, {claiming(claimant)} {_TURN}", params)
     assert found is not None
     task_id, owner_id, version, status, *claimed = found
     settled = task_id and Change(task_id, owner_id, version, status, ending.asks)
