@@ -33,7 +33,7 @@ from tasks_app.mcp.errors import INTERNAL_ERROR, Fault, invalid_params
 from tasks_app.store.announce import announce_now
 from tasks_app.store.cancel import cancel_plan
 from tasks_app.store.create import Created, NewTask
-from tasks_app.store.fetch import fetch_plan
+from tasks_app.store.fetch import Fetched
 from tasks_app.store.hidden import reveal_plan
 from tasks_app.store.rows import Snapshot
 
@@ -180,8 +180,7 @@ async def reveal(call: Call, task_id: UUID) -> Snapshot:
 
 def note_fetch(call: Call, task_id: UUID) -> None:
     """Record, off the path of the answer, that the caller was given the outcome of a finished task."""
-    plan = fetch_plan(task_id, credential_id=call.caller.credential_id, request_id=call.request.request_id)
-    background.spawn(pool.run(plan))
+    background.spawn(lanes.note_fetch(Fetched(task_id, call.caller.credential_id, call.request.request_id)))
 
 
 def abandon(call: Call, task_id: UUID) -> None:

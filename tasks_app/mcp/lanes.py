@@ -19,6 +19,7 @@ from tasks_app.store import batches, sessions
 from tasks_app.store.batches import Alone, Asked, Named
 from tasks_app.store.create import Created, NewTask, create_plan
 from tasks_app.store.db import Plan
+from tasks_app.store.fetch import Fetched, fetch_plan
 from tasks_app.store.identity import Caller, authenticate_plan
 from tasks_app.store.queries import Poll, poll_plan
 from tasks_app.store.sessions import SessionView
@@ -121,6 +122,7 @@ _polls: Lane[Asked, Poll | None] = Lane(_poll_one, _poll_many, width=2)
 _callers: Lane[str, Caller | None] = Lane(authenticate_plan, batches.authenticate_many)
 _sessions: Lane[Named, SessionView | None] = Lane(_find_one, batches.find_sessions)
 _creates: Lane[NewTask, Created] = Lane(create_plan, batches.create_many)
+_fetches: Lane[Fetched, bool] = Lane(fetch_plan, batches.fetch_many)
 
 
 async def poll(token: str, task_id: UUID) -> Poll | None:
@@ -141,3 +143,8 @@ async def find_session(id_: str, *, owner_id: int) -> SessionView | None:
 async def create(new: NewTask) -> Created:
     """Store a call as a task that is due, or find the one that its key already made. Raises what `create` raises."""
     return await (_creates.ask(new) if batches.is_plain(new) else pool.run(create_plan(new)))
+
+
+async def note_fetch(fetched: Fetched) -> None:
+    """Record that the outcome of a finished task was read; when it is due again is the store's rule."""
+    await _fetches.ask(fetched)

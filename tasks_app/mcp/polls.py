@@ -7,12 +7,12 @@ from uuid import UUID
 from tasks_app.domain.errors import NotFound
 from tasks_app.domain.identity import token_digest
 from tasks_app.engine.registry import registry
-from tasks_app.mcp import pool
+from tasks_app.mcp import lanes, pool
 from tasks_app.mcp.call import Call, text_param
 from tasks_app.mcp.exchange import Headers
 from tasks_app.mcp.throttle import throttle
 from tasks_app.store import queries
-from tasks_app.store.fetch import fetch_plan
+from tasks_app.store.fetch import Fetched
 from tasks_app.store.rows import Snapshot
 
 
@@ -67,5 +67,4 @@ async def note_fetch(call: Call, task: Snapshot) -> None:
     """Record that the caller was given the result of a finished task; when it is due again is the store's rule."""
     if call.poll is not None and not call.poll.notes_fetch:
         return
-    plan = fetch_plan(task.id, credential_id=call.caller.credential_id, request_id=call.request.request_id)
-    await pool.run(plan)
+    await lanes.note_fetch(Fetched(task.id, call.caller.credential_id, call.request.request_id))

@@ -12,13 +12,13 @@ from uuid import UUID
 
 from tasks_app.conf import conf
 from tasks_app.domain.identity import token_digest
-from tasks_app.store.create import A_FEW_SLOTS, Created, NewTask, create_params
+from tasks_app.store.create import A_FEW_SLOTS, Created, NewTask, create_params, newborn
 from tasks_app.store.db import Plan, Query
+from tasks_app.store.fetch import Fetched, fetching
 from tasks_app.store.identity import CALLER_COLUMNS, IS_VALID, Caller, read_caller
 from tasks_app.store.locking import IS_LIVE
 from tasks_app.store.policy import in_force
 from tasks_app.store.queries import POLL_COLUMNS, Poll, read_poll
-from tasks_app.store.rows import columns, snapshot
 from tasks_app.store.sessions import SESSION_COLUMNS, SessionView, read_session, session_digest
 
 Asked: TypeAlias = tuple[str, UUID]
@@ -65,9 +65,13 @@ t AS (
         p.held, p.policy, 'working', 0, at
       FROM moment, placed p WHERE p.slot IS NOT NULL ORDER BY p.owner, p.slot
     ON CONFLICT DO NOTHING
-    RETURNING {columns("tasks_task")})
-SELECT {columns()} FROM t
+    RETURNING id, created_at, expires_at)
+SELECT id, created_at, expires_at FROM t
 """
+# In the order of the tasks, so that two batches do not wait for each other.
+_FETCH = fetching(
+    "unnest(%(tasks)s::uuid[], %(credentials)s::bigint[], %(requests)s::text[]) AS g (task, credential, request)"
+)
 _GIVEN = ("id", "owner", "credential", "tool", "version", "arguments", "labels", "request", "client", "capabilities",
           "retries", "poll", "ttl", "fixed", "held", "policy")  # fmt: skip
 
@@ -122,5 +126,21 @@ def create_many(calls: Sequence[NewTask]) -> Plan[list[Created | Alone]]:
     given = {name: [each[name] for each in params] for name in _GIVEN}
     settings = conf()
     found = yield Query(_CREATE, {**given, "slots": settings.live_tasks, "bytes": settings.owner_bytes})
-    born = {row[0]: Created(snapshot(row), is_new=True) for row in found}
-    return [born.get(each["id"], ALONE) for each in params]
+    born = {id_: times for id_, *times in found}
+    return [Created(newborn(each, *born[each["id"]]), is_new=True) if each["id"] in born else ALONE for each in params]
+
+
+def fetch_many(fetches: Sequence[Fetched]) -> Plan[list[bool]]:
+    """What `fetch_plan` gives for each; of several at once of one task the last is noted."""
+    by_task = {each.task_id: each for each in fetches}
+    some = by_task.values()
+    found = yield Query(
+        _FETCH,
+        {
+            "tasks": list(by_task),
+            "credentials": [each.credential_id for each in some],
+            "requests": [each.request_id for each in some],
+        },
+    )
+    noted = {task_id for [task_id] in found}
+    return [by_task[each.task_id] is each and each.task_id in noted for each in fetches]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from tasks_app.domain.labels import labels_for
 from tasks_app.domain.limits import check_arguments
 from tasks_app.domain.policy import Policy, Terms
 from tasks_app.domain.questions import mint_key
+from tasks_app.domain.status import Status
 from tasks_app.domain.text import clean_text, request_digest
 from tasks_app.domain.ttl import NOT_ASKED, QUESTION_MARGIN, Ttl, decide_ttl
 from tasks_app.store import codec
@@ -91,7 +93,7 @@ t AS (
       FROM moment, free
      WHERE (SELECT coalesce(sum(c.bytes), 0) FROM tasks_count c WHERE c.owner_id = %(owner)s) < %(bytes)s::bigint
     ON CONFLICT DO NOTHING
-    RETURNING {columns("tasks_task")})
+    RETURNING id, created_at, expires_at)
 """
 _DUE = "'working', 0, at"
 _ASKING = "'input_required', 1, NULL::timestamptz"
@@ -101,7 +103,7 @@ asked AS (
     SELECT t.id, %(approval_key)s, %(approval_name)s, 'operator', %(approval)s,
            least(t.expires_at, t.created_at + %(approval_ttl)s::float8 * interval '1 second') FROM t)
 """
-_SELECT = f"SELECT {columns()} FROM t"
+_SELECT = "SELECT created_at, expires_at FROM t"
 
 
 def _text(*, slots: str, approval: bool) -> str:
@@ -148,7 +150,9 @@ def create_plan(new: NewTask) -> Plan[Created]:
         # A few random places are enough for most owners; all are looked at only when those were taken.
         born = yield Query(_TEXTS[attempt > 0, new.approval is not None], params)
         if born:
-            return Created(snapshot(born[0]), is_new=True, expired=tuple(expired))
+            return Created(
+                newborn(params, *born[0], asks=new.approval is not None), is_new=True, expired=tuple(expired)
+            )
         known = yield from _known(new, params, expired)
         if known:
             return Created(known, is_new=False, expired=tuple(expired))
@@ -232,6 +236,43 @@ def create_params(new: NewTask, policy: Policy) -> dict[str, Any]:
         "approval_name": APPROVAL,
         "approval_ttl": terms.question_ttl,
     }
+
+
+def newborn(params: Mapping[str, Any], created_at: datetime, expires_at: datetime, *, asks: bool = False) -> Snapshot:
+    """What a task looks like right after its birth: all but the times is known, and need not travel back."""
+    return Snapshot(
+        id=params["id"],
+        owner_id=params["owner"],
+        credential_id=params["credential"],
+        tool=params["tool"],
+        tool_version=params["version"],
+        status=Status.INPUT_REQUIRED if asks else Status.WORKING,
+        outcome=None,
+        status_message="",
+        progress_done=None,
+        progress_total=None,
+        attempt=0,
+        active_attempt=None,
+        losses=0,
+        retries=0,
+        max_retries=params["retries"],
+        wake_at=None if asks else created_at,
+        open_questions=int(asks),
+        poll_ms=params["poll"],
+        created_at=created_at,
+        updated_at=created_at,
+        status_at=created_at,
+        finished_at=None,
+        expires_at=expires_at,
+        ttl_fixed=params["fixed"],
+        expired_at=None,
+        held=params["held"],
+        waiting=params["waiting"],
+        client=params["client"],
+        request_id=params["request"],
+        output_bytes=0,
+        version=1,
+    )
 
 
 def _lifetime_ms(new: NewTask, ttl: Ttl, terms: Terms) -> float:

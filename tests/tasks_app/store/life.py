@@ -16,6 +16,7 @@ from tasks_app.domain.questions import AnswerAction, Via
 from tasks_app.store import queries
 from tasks_app.store.db import actor_json
 from tasks_app.store.questions import Answer, Answered, NewQuestion
+from tasks_app.store.rows import columns, snapshot
 from tests.conftest import Person
 
 WORKER = store.Claimant("host:1:a")
@@ -50,6 +51,12 @@ def scalar(text: str, **params: Any) -> Any:
     """The one value that a statement gives."""
     [[value]] = sql(text, **params)
     return value
+
+
+def as_read(task_id: UUID) -> store.Snapshot:
+    """A task as a statement reads it that has nothing to do with what changed it."""
+    [row] = sql(f"SELECT {columns()} FROM tasks_task t WHERE t.id = %(task)s", task=task_id)
+    return snapshot(row)
 
 
 def act_as(actor: Actor | None) -> None:

@@ -15,16 +15,18 @@ from tasks_app.store.batches import (
     ALONE,
     authenticate_many,
     create_many,
+    fetch_many,
     find_sessions,
     is_plain,
     poll_many,
 )
 from tasks_app.store.create import Created
+from tasks_app.store.fetch import Fetched
 from tasks_app.store.identity import authenticate_plan
 from tasks_app.store.sessions import end_session, find_session, open_session
 from tests.accounts import deactivate, give_account
 from tests.conftest import Person
-from tests.tasks_app.store.life import DONE, claimed, completed, created, scalar
+from tests.tasks_app.store.life import DONE, as_read, claimed, completed, created, scalar
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("check_invariants")]
 
@@ -171,3 +173,46 @@ def test_call_that_cannot_be_stored_fails_the_batch_before_anything_is(alice: Pe
 def test_special_calls_are_not_for_a_batch(alice: Person, special: dict[str, object]) -> None:
     assert is_plain(NewTask(owner_id=alice.id, tool="sum"))
     assert not is_plain(NewTask(owner_id=alice.id, tool="sum", **special))  # type: ignore[arg-type]
+
+
+def test_new_tasks_are_told_as_a_later_reading_sees_them(alice: Person) -> None:
+    call = NewTask(
+        owner_id=alice.id,
+        tool="sum",
+        arguments={"number": 1},
+        tool_version=3,
+        ttl_ms=90_000,
+        credential_id=7,
+        request_id="r-1",
+        client="laptop/1.0",
+        max_retries=1,
+        poll_ms=700,
+    )
+
+    told = [each.task for each in db.run(create_many([call, call])) if isinstance(each, Created)]
+
+    assert told == [as_read(each.id) for each in told]
+    assert len(told) == 2
+
+
+def test_fetches_are_noted_as_each_alone_would_be(alice: Person) -> None:
+    read, again, live = completed(alice), completed(alice), created(alice).id
+    store.record_fetch(again, credential_id=5)
+
+    noted = db.run(
+        fetch_many(
+            [
+                Fetched(read, 5, "r1"),
+                Fetched(again, 6, "r2"),
+                Fetched(live, 5, "r3"),
+                Fetched(uuid4(), 5, "r4"),
+                Fetched(read, 6, "r5"),
+            ]
+        )
+    )
+
+    assert noted.count(True) == 1
+    assert scalar("SELECT times FROM tasks_fetch WHERE task_id = %(task)s", task=read) == 1
+    assert scalar("SELECT times FROM tasks_fetch WHERE task_id = %(task)s", task=again) == 1
+    assert scalar("SELECT count(*) FROM tasks_event WHERE kind = 'first_fetch' AND task_id = %(task)s", task=read) == 1
+    assert scalar("SELECT count(*) FROM tasks_fetch WHERE task_id = %(task)s", task=live) == 0

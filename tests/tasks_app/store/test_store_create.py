@@ -23,6 +23,7 @@ from tests.conftest import DatabaseClock, Person
 from tests.tasks_app.store.life import (
     APPROVE,
     DONE,
+    as_read,
     claimed,
     completed,
     created,
@@ -47,6 +48,15 @@ def count() -> int:
 def lifetime_ms(task: store.Snapshot) -> float:
     """How long a task was given."""
     return (task.expires_at - task.created_at) / timedelta(milliseconds=1)
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"approval": APPROVE}, {"ttl_ms": 90_000, "waiting": True, "key": "k", "client": "a/1"}]
+)
+def test_new_task_is_told_as_a_later_reading_sees_it(alice: Person, more: dict[str, Any]) -> None:
+    task = created(alice, arguments={"text": "hi"}, **more)
+
+    assert task == as_read(task.id)
 
 
 def test_new_task_is_working_and_due_with_the_defaults(alice: Person) -> None:
