@@ -12,7 +12,7 @@ from pytest_django import DjangoDbBlocker
 
 from tasks_app import store
 from tasks_app.domain.identity import Actor, ActorKind, OwnerKind
-from tasks_app.store import policy
+from tasks_app.store import policy, room
 from tasks_app.store.invariants import violations
 from tests.processes import broker_url, hint_through
 
@@ -60,9 +60,10 @@ def _nobody_is_left_at_the_end(django_db_setup: None, django_db_blocker: DjangoD
 
 
 @pytest.fixture(autouse=True)
-def _no_policy_of_another_test() -> Iterator[None]:
-    """This process remembers the policy for seconds: what one test saved must not count in the next."""
+def _nothing_is_remembered_of_another_test() -> Iterator[None]:
+    """This process remembers the policy, and who had room, for seconds: one test's must not count in the next."""
     policy.remember_none()
+    room.forget()
     yield
     policy.remember_none()
 

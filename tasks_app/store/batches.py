@@ -52,10 +52,10 @@ placed AS (
       FROM unnest(%(id)s::uuid[], %(owner)s::bigint[], %(credential)s::bigint[], %(tool)s::text[], %(version)s::int[],
                   %(arguments)s::text[], %(labels)s::text[], %(request)s::text[], %(client)s::text[],
                   %(capabilities)s::text[], %(retries)s::int[], %(poll)s::int[], %(ttl)s::float8[], %(fixed)s::bool[],
-                  %(held)s::bool[], %(policy)s::int[])
+                  %(held)s::bool[], %(policy)s::int[], %(room)s::bool[])
            AS g (id, owner, credential, tool, version, arguments, labels, request, client, capabilities, retries, poll,
-                 ttl, fixed, held, policy)
-     WHERE (SELECT coalesce(sum(c.bytes), 0) FROM tasks_count c WHERE c.owner_id = g.owner) < %(bytes)s::bigint),
+                 ttl, fixed, held, policy, room)
+     WHERE g.room OR (SELECT coalesce(sum(c.bytes), 0) FROM tasks_count c WHERE c.owner_id = g.owner) < %(bytes)s::bigint),
 t AS (
     INSERT INTO tasks_task (id, owner_id, slot, credential_id, tool, tool_version, arguments, labels, request_id, client,
         client_capabilities, waiting, max_retries, poll_ms, created_at, updated_at, status_at, expires_at, ttl_fixed,
@@ -73,7 +73,7 @@ _FETCH = fetching(
     "unnest(%(tasks)s::uuid[], %(credentials)s::bigint[], %(requests)s::text[]) AS g (task, credential, request)"
 )
 _GIVEN = ("id", "owner", "credential", "tool", "version", "arguments", "labels", "request", "client", "capabilities",
-          "retries", "poll", "ttl", "fixed", "held", "policy")  # fmt: skip
+          "retries", "poll", "ttl", "fixed", "held", "policy", "room")  # fmt: skip
 
 
 class Alone:

@@ -23,7 +23,7 @@ from tasks_app.domain.questions import mint_key
 from tasks_app.domain.status import Status
 from tasks_app.domain.text import clean_text, request_digest
 from tasks_app.domain.ttl import NOT_ASKED, QUESTION_MARGIN, Ttl, decide_ttl
-from tasks_app.store import codec
+from tasks_app.store import codec, room
 from tasks_app.store.announce import announce
 from tasks_app.store.db import Params, Plan, Query, run
 from tasks_app.store.expiry import expire_one
@@ -91,7 +91,8 @@ t AS (
         %(key)s, %(digest)s::bytea, %(request)s, %(client)s, %(capabilities)s::jsonb, %(waiting)s, %(retries)s::int,
         %(poll)s::int, at, at, at, at + %(ttl)s::float8 * interval '1 ms', %(fixed)s, %(held)s, %(policy)s::int, {{birth}}
       FROM moment, free
-     WHERE (SELECT coalesce(sum(c.bytes), 0) FROM tasks_count c WHERE c.owner_id = %(owner)s) < %(bytes)s::bigint
+     WHERE %(room)s::bool
+        OR (SELECT coalesce(sum(c.bytes), 0) FROM tasks_count c WHERE c.owner_id = %(owner)s) < %(bytes)s::bigint
     ON CONFLICT DO NOTHING
     RETURNING id, created_at, expires_at)
 """
@@ -150,6 +151,7 @@ def create_plan(new: NewTask) -> Plan[Created]:
         # A few random places are enough for most owners; all are looked at only when those were taken.
         born = yield Query(_TEXTS[attempt > 0, new.approval is not None], params)
         if born:
+            note_room(params)
             return Created(
                 newborn(params, *born[0], asks=new.approval is not None), is_new=True, expired=tuple(expired)
             )
@@ -213,6 +215,7 @@ def create_params(new: NewTask, policy: Policy) -> dict[str, Any]:
         "owner": new.owner_id,
         "slots": settings.live_tasks,
         "bytes": settings.owner_bytes,
+        "room": room.had_room(new.owner_id),
         "credential": new.credential_id,
         "tool": new.tool,
         "version": new.tool_version,
@@ -236,6 +239,12 @@ def create_params(new: NewTask, policy: Policy) -> dict[str, Any]:
         "approval_name": APPROVAL,
         "approval_ttl": terms.question_ttl,
     }
+
+
+def note_room(params: Params) -> None:
+    """A task was stored: if that took a look at the bytes of its owner, there was room."""
+    if not params["room"]:
+        room.found_room(params["owner"])
 
 
 def newborn(params: Mapping[str, Any], created_at: datetime, expires_at: datetime, *, asks: bool = False) -> Snapshot:

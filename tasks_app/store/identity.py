@@ -50,9 +50,12 @@ SELECT {CALLER_COLUMNS}
   FROM tasks_credential c WHERE c.digest = %(digest)s AND {IS_VALID}
 """
 _NAME = "SELECT kind, subject FROM tasks_owner WHERE id = %(owner)s"
+# Never waits: a request must not fail because somebody else is noting the same, on a connection that hangs.
 _USED = """
-UPDATE tasks_credential SET used_at = tasks_now()
- WHERE id = %(credential)s AND (used_at IS NULL OR used_at < tasks_now() - interval '1 minute')
+UPDATE tasks_credential SET used_at = tasks_now() WHERE id = (
+    SELECT c.id FROM tasks_credential c
+     WHERE c.id = %(credential)s AND (c.used_at IS NULL OR c.used_at < tasks_now() - interval '1 minute')
+       FOR NO KEY UPDATE SKIP LOCKED)
 """
 _REVOKE = """
 UPDATE tasks_credential SET revoked_at = tasks_now()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tasks_app.domain.histogram import BOUNDS_SECONDS, BUCKETS
+from tasks_app.store import room
 from tasks_app.store.db import row, rows
 
 BATCH = 5000
@@ -79,6 +80,7 @@ class Moved:
 def fold() -> int:
     """Fold one batch of appended changes into the counters, and give how many. Any number of callers is safe."""
     found = row(_FOLD)
+    room.forget()
     return int(found[0]) if found else 0
 
 

@@ -174,14 +174,14 @@ def _run_all(threads: Sequence[threading.Thread]) -> None:
 
 
 @contextmanager
-def locked_elsewhere(task_id: UUID) -> Iterator[None]:
-    """Somebody else works on this task: its row is locked on another connection."""
+def locked_elsewhere(row_id: UUID | int, *, table: str = "tasks_task") -> Iterator[None]:
+    """Somebody else works on this task, or whatever it is: its row is locked on another connection."""
     has_lock, may_go = threading.Event(), threading.Event()
 
     def hold() -> None:
         try:
             with transaction.atomic():
-                sql("SELECT id FROM tasks_task WHERE id = %(task)s FOR UPDATE", task=task_id)
+                sql(f"SELECT id FROM {table} WHERE id = %(row)s FOR UPDATE", row=row_id)
                 has_lock.set()
                 may_go.wait(BARRIER_SECONDS)
         finally:

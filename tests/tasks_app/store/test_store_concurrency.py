@@ -401,3 +401,14 @@ def test_first_fetch_of_many_at_once_is_one_event(alice: Person) -> None:
 
     assert Counter(noted) == {True: 1, False: 7}
     assert kinds(task_id).count("first_fetch") == 1
+
+
+def test_request_does_not_wait_for_another_that_notes_the_same_use(alice: Person) -> None:
+    """A connection that hangs in the middle of it would otherwise fail every request of the token."""
+    token, credential_id = store.create_token(alice.id, name="laptop", by=alice.acts())
+
+    with locked_elsewhere(credential_id, table="tasks_credential"):
+        caller = store.authenticate(token)
+
+    assert caller is not None
+    assert scalar("SELECT used_at FROM tasks_credential WHERE id = %(id)s", id=credential_id) is None

@@ -10,6 +10,7 @@ from pytest_django import Settings
 
 from tasks_app import store
 from tasks_app.domain.errors import BytesExceeded, QuotaExceeded
+from tasks_app.store import room
 from tests.conftest import DatabaseClock, Person
 from tests.tasks_app.store.life import BROKEN, DONE, WORKER, answer, ask, claimed, completed, created, scalar, sql
 
@@ -113,6 +114,21 @@ def test_owner_who_keeps_too_many_bytes_creates_nothing_more(alice: Person, bo: 
         created(alice)
 
     assert (live(alice), created(bo).owner_id) == (1, bo.id)
+
+
+def test_room_that_was_found_a_moment_ago_is_believed(alice: Person, settings: Settings) -> None:
+    settings.TASKDECK_OWNER_BYTES = 1000
+    created(alice, arguments={"x": "a" * 1200})
+    store.fold()
+
+    room.found_room(alice.id)
+    believed = created(alice)
+    room.forget()
+    with pytest.raises(BytesExceeded):
+        created(alice)
+
+    assert believed.owner_id == alice.id
+    assert room.had_room(alice.id) is False
 
 
 def test_results_count_as_bytes_until_the_task_is_purged(
