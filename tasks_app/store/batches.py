@@ -19,6 +19,7 @@ from tasks_app.store.identity import CALLER_COLUMNS, IS_VALID, Caller, read_call
 from tasks_app.store.locking import IS_LIVE
 from tasks_app.store.policy import in_force
 from tasks_app.store.queries import POLL_COLUMNS, Poll, read_poll
+from tasks_app.store.rows import planning
 from tasks_app.store.sessions import SESSION_COLUMNS, SessionView, read_session, session_digest
 
 Asked: TypeAlias = tuple[str, UUID]
@@ -87,7 +88,7 @@ def poll_many(asked: Sequence[Asked], *, planned: Sequence[str] = ()) -> Plan[li
     """What `poll_plan` gives for each token and task."""
     digests = [token_digest(token) for token, _ in asked]
     tasks = [task_id for _, task_id in asked]
-    found = yield Query(_POLL, {"digests": digests, "tasks": tasks, "planned": list(planned)})
+    found = yield Query(_POLL, {"digests": digests, "tasks": tasks, "planned": planning(tuple(planned))})
     polls = {place: read_poll(tuple(row)) for place, *row in found}
     return [polls.get(place) for place in range(1, len(asked) + 1)]
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from tasks_app.domain.status import Status
 from tasks_app.store.db import Plan, Query
 from tasks_app.store.locking import IS_LIVE
-from tasks_app.store.rows import PLANNED_STEPS, Snapshot, columns, planned_snapshot
+from tasks_app.store.rows import PLANNED_STEPS, Snapshot, columns, planned_snapshot, planning
 
 MOST_NEW = 100
 
@@ -41,7 +41,7 @@ class Standing:
 
 def follow_plan(task_id: UUID, *, owner_id: int, planned: Sequence[str] = ()) -> Plan[Snapshot | None]:
     """A task of the owner with its payload, also past its time; None once it is gone. `planned` as for `get_plan`."""
-    found = yield Query(_FOLLOW, {"task": task_id, "owner": owner_id, "planned": list(planned)})
+    found = yield Query(_FOLLOW, {"task": task_id, "owner": owner_id, "planned": planning(tuple(planned))})
     return planned_snapshot(found[0]) if found else None
 
 

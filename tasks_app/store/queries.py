@@ -24,6 +24,7 @@ from tasks_app.store.rows import (
     columns,
     full_snapshot,
     planned_snapshot,
+    planning,
     question,
     snapshot,
 )
@@ -179,7 +180,7 @@ def get(task_id: UUID, *, owner_id: int | None) -> Snapshot:
 
 def get_plan(task_id: UUID, *, owner_id: int | None, planned: Sequence[str] = ()) -> Plan[Snapshot]:
     """The one statement of `get`, for any connection; with the steps of a task whose tool is one of the planned."""
-    found = yield Query(_GET, {"task": task_id, "owner": owner_id, "planned": list(planned)})
+    found = yield Query(_GET, {"task": task_id, "owner": owner_id, "planned": planning(tuple(planned))})
     if not found:
         raise NotFound
     return planned_snapshot(found[0])
@@ -211,7 +212,7 @@ def poll(token: str, task_id: UUID) -> Poll | None:
 
 def poll_plan(token: str, task_id: UUID, *, planned: Sequence[str] = ()) -> Plan[Poll | None]:
     """The one statement of `poll`, for any connection; `planned` as for `get_plan`."""
-    found = yield Query(_POLL, {"digest": token_digest(token), "task": task_id, "planned": list(planned)})
+    found = yield Query(_POLL, {"digest": token_digest(token), "task": task_id, "planned": planning(tuple(planned))})
     return read_poll(found[0]) if found else None
 
 
