@@ -82,12 +82,16 @@ class Widget:
 
     @property
     def hint(self) -> str:
-        """What the limits say, in words."""
+        """What the tool says of the field, and what its limits say in words: a sentence each."""
+        limits = self._limits
+        return f"{self.field.help.rstrip('.')}. {limits}" if self.field.help and limits else self.field.help or limits
+
+    @property
+    def _limits(self) -> str:
         if self.field.kind is FieldKind.DATETIME:
-            return ". ".join(part for part in (self.field.help.rstrip("."), f"Time in {_zone_name()}") if part)
+            return f"Time in {_zone_name()}"
         if self.field.kind is FieldKind.TEXT and (self.field.min_length or 0) > 1:
-            least = f"at least {self.field.min_length} characters"
-            return f"{self.field.help.rstrip('.')}, {least}" if self.field.help else least.capitalize()
+            return f"At least {self.field.min_length} characters"
         low, high = _shown(self.field.minimum), _shown(self.field.maximum)
         if self.field.kind is FieldKind.MULTI:
             low, high = _shown(self.field.min_items), _shown(self.field.max_items)
@@ -96,9 +100,7 @@ class Widget:
         prefix = "choose " if self.field.kind is FieldKind.MULTI and words else ""
         whole = "Whole number" if self.field.kind is FieldKind.INTEGER else ""
         limits = ", ".join(part for part in (whole, prefix + words) if part)
-        if not self.field.help:
-            return limits[:1].upper() + limits[1:]
-        return f"{self.field.help.rstrip('.')}, {limits}" if limits else self.field.help
+        return limits[:1].upper() + limits[1:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,7 +221,7 @@ def test_every_kind_of_field_has_its_control_its_default_and_its_limits(ana: Som
         r'value="short"', "At least 3 characters", r"<textarea[^>]*maxlength=.500.",
         r'type="email" value="a@example.org"',
         r'type="url"', r'type="date" value="2026-11-20"', r'inputmode="numeric"', "Whole number, 1 to 20,000",
-        r'inputmode="decimal"', "Seconds, at least 0.5", r'type="radio" name="f-sure" value="true">Yes',
+        r'inputmode="decimal"', "Seconds. At least 0.5", r'type="radio" name="f-sure" value="true">Yes',
         r'type="checkbox" id="[^"]+" name="f-dry" value="true" checked', r'type="radio" name="f-few" value="b" checked',
         r'<select id="[^"]+" name="f-some"', r'data-finds="[^"]+"[^>]*placeholder="Find in 16 options"',
         r'type="checkbox" name="f-several" value="x"', "Choose 1 to 2",
