@@ -20,7 +20,6 @@ from tasks_app.store.db import Atomic, Plan, Query, has_rows, translate
 
 T = TypeVar("T")
 Connection: TypeAlias = psycopg.AsyncConnection[tuple[Any, ...]]
-Pool: TypeAlias = AsyncConnectionPool[Connection]
 
 # Short: a pool that has given up tries again with the next request, one that has not may be asleep when the database is back.
 RECONNECT_SECONDS = 3.0
@@ -31,12 +30,24 @@ PLANNED_ONCE = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
 ANSWER_SECONDS = 5.5
 
 
+class Pool(AsyncConnectionPool[Connection]):
+    """A pool that gives out the connection that came back last.
+
+    Its server process still has at hand what it needs. In turn, as the library does it, each of those that a burst has
+    left behind would be asked now and then, and find all of it cold.
+    """
+
+    async def _get_ready_connection(self, timeout: float | None) -> Connection | None:  # noqa: ASYNC109 - as it is there
+        self._pool.rotate()
+        return await super()._get_ready_connection(timeout)
+
+
 async def open_pool(*, min_size: int = 2, max_size: int = 16, patience: float = 5.0) -> Pool:
     """A pool on Django's database, with its options; who needs a connection waits for it so many seconds at most.
 
     It opens without waiting: a database that is down may come later.
     """
-    pool: Pool = AsyncConnectionPool(
+    pool = Pool(
         kwargs=_parameters(),
         min_size=min_size,
         max_size=max_size,

@@ -11,7 +11,6 @@ from uuid import uuid4
 import psycopg
 import pytest
 from django.db import connection
-from psycopg_pool import AsyncConnectionPool
 from pytest_django.fixtures import Settings
 
 from tasks_app import store
@@ -241,7 +240,7 @@ def test_server_that_never_answers_is_an_outage_and_the_pool_goes_on(monkeypatch
 
 def test_pool_whose_database_is_away_says_so() -> None:
     async def scenario() -> None:
-        pool: aio.Pool = AsyncConnectionPool(
+        pool = aio.Pool(
             kwargs={**aio._parameters(), "dbname": f"no_{uuid4().hex}"}, min_size=1, timeout=0.2, open=False
         )
         await pool.open()
@@ -272,3 +271,19 @@ def test_error_of_a_lost_connection_is_an_outage(error: Exception) -> None:
 def test_error_of_ours_stays_what_it_is() -> None:
     with pytest.raises(psycopg.errors.UndefinedTable):
         carry_out(one("SELECT 1 FROM no_such_table"))
+
+
+def test_connection_that_was_used_last_is_used_next() -> None:
+    """What its server process has at hand is worth more than an even load."""
+
+    async def scenario(pool: aio.Pool) -> tuple[set[object], set[object]]:
+        await pool.wait()
+        taken = [await pool.getconn() for _ in range(4)]
+        for each in taken:
+            await pool.putconn(each)
+        one_by_one = {await aio.run(one("SELECT pg_backend_pid()"), pool) for _ in range(8)}
+        return {each.info.backend_pid for each in taken}, one_by_one
+
+    together, one_by_one = on_pool(scenario, size=4)
+
+    assert (len(together), len(one_by_one)) == (4, 1)
