@@ -96,7 +96,7 @@ async def _known_with_task(
     if task_id is None or method is None or not method.names_task:
         return await _known(token, trace), None
     if method.is_poll:
-        polls.check_pace(request.headers, task_id)
+        polls.check_pace(request, task_id)
     caller, poll = await auth.identify_with_task(token, task_id)
     trace.owner_id, trace.credential_id = caller.owner_id, caller.credential_id
     return caller, poll

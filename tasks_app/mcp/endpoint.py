@@ -95,7 +95,9 @@ def _let_in(request: Request, *, server: str) -> str | None:
     if request.path in METADATA_PATHS:
         return None
     token = auth.presented(request.headers)
-    throttle().credential(request.address if token is None else token_digest(token))
+    if token is not None:
+        request.credential = token_digest(token)
+    throttle().credential(request.credential or request.address)
     return token
 
 

@@ -55,6 +55,8 @@ class Request:
     query: str = ""
     address: str = ""
     """Who is at the other end of the connection, for limits and logs only."""
+    credential: bytes | None = None
+    """The digest of its bearer token, by which limits know the caller before the token is looked up."""
     request_id: str = ""
     """Goes into the log, the reply's X-Request-Id, the actor of every write and the worker's log."""
     disconnected: asyncio.Event = field(default_factory=asyncio.Event)

@@ -68,21 +68,28 @@ def request_of(scope: Scope) -> Request:
 
 def check_content(headers: Headers) -> None:
     """The body of a POST must be JSON as it is, and both kinds of answer must be welcome. Raises Refused (415, 406)."""
-    kinds = headers.all("content-type")
-    if len(kinds) != 1 or not _is_json(kinds[0]):
+    kinds, taken = tuple(headers.all("content-type")), tuple(headers.all("accept"))
+    if not _is_json(kinds):
         raise Refused(UNSUPPORTED_MEDIA, f"The body must be {JSON} in UTF-8.", error="unsupported_media_type")
     if "content-encoding" in headers:
         raise Refused(UNSUPPORTED_MEDIA, "The body must not be compressed.", error="unsupported_media_type")
-    if not (accepts(headers, JSON) and accepts(headers, EVENT_STREAM)):
+    if not _takes_both(taken):
         raise Refused(NOT_ACCEPTABLE, f"Accept must list {JSON} and {EVENT_STREAM}.", error="not_acceptable")
 
 
 # Clients of one kind always send the same, so what these headers mean is worked out once.
 @lru_cache(maxsize=256)
-def _is_json(content_type: str) -> bool:
-    kind, _, parameters = content_type.partition(";")
+def _is_json(kinds: tuple[str, ...]) -> bool:
+    if len(kinds) != 1:
+        return False
+    kind, _, parameters = kinds[0].partition(";")
     charset = parameters.strip().lower().removeprefix("charset=").strip('"')
     return kind.strip().lower() == JSON and charset in {"", "utf-8"}
+
+
+@lru_cache(maxsize=256)
+def _takes_both(accept: tuple[str, ...]) -> bool:
+    return all(any(_is_among(value, kind) for value in accept) for kind in (JSON, EVENT_STREAM))
 
 
 def accepts(headers: Headers, media_type: str) -> bool:
@@ -90,7 +97,6 @@ def accepts(headers: Headers, media_type: str) -> bool:
     return any(_is_among(value, media_type) for value in headers.all("accept"))
 
 
-@lru_cache(maxsize=256)
 def _is_among(accept: str, media_type: str) -> bool:
     wanted = {media_type, f"{media_type.partition('/')[0]}/*", "*/*"}
     for part in accept.split(","):

@@ -69,7 +69,7 @@ async def get_task(call: Call) -> Result:
     task = await polls.polled(call)
     task, questions = await _with_questions(call, task)
     shown = wire.modern_detail(task, questions, now=datetime.now(UTC))
-    if task.finished_at is not None:
+    if task.finished_at is not None and polls.is_fetch_due(call):
         background.spawn(polls.note_fetch(call, task))
     meta = {wire.SERVER_INFO: wire.server_info(), **wire.extras(task)}
     return ResultText(wire.dump({"resultType": "complete", **shown, "_meta": meta}))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from uuid import UUID
 
 from tasks_app.domain.errors import NotFound
-from tasks_app.domain.identity import token_digest
 from tasks_app.engine.registry import registry
 from tasks_app.mcp import lanes, pool
 from tasks_app.mcp.call import Call, text_param
-from tasks_app.mcp.exchange import Headers
+from tasks_app.mcp.exchange import Request
 from tasks_app.mcp.throttle import throttle
 from tasks_app.store import queries
 from tasks_app.store.fetch import Fetched
@@ -33,23 +32,17 @@ def to_task_id(text: str) -> UUID:
     return found
 
 
-def check_pace(headers: Headers, task_id: UUID) -> None:
+def check_pace(request: Request, task_id: UUID) -> None:
     """Raises Refused (429) for a poll that comes too soon after others, before the task or the token is looked up."""
-    throttle().before_poll(_reader(headers), task_id)
+    throttle().before_poll(request.credential, task_id)
 
 
 async def polled(call: Call) -> Snapshot:
     """The caller's task with its payload, for a poll. Raises NotFound; Refused (429) for a live one polled too fast."""
     task = await read(call)
     if task.finished_at is None:
-        throttle().poll(task.id, poll_ms=task.poll_ms, reader=_reader(call.request.headers))
+        throttle().poll(task.id, poll_ms=task.poll_ms, reader=call.request.credential)
     return task
-
-
-def _reader(headers: Headers) -> bytes | None:
-    """Who polls, as far as that can be told before the token is looked up; the token itself is not kept."""
-    stated = headers.get("authorization")
-    return None if stated is None else token_digest(stated)
 
 
 async def read(call: Call) -> Snapshot:
@@ -63,8 +56,12 @@ async def read(call: Call) -> Snapshot:
     return call.poll.task
 
 
+def is_fetch_due(call: Call) -> bool:
+    """Whether it is to be noted that a finished task was read, as far as the statement of the poll knows."""
+    return call.poll is None or call.poll.notes_fetch
+
+
 async def note_fetch(call: Call, task: Snapshot) -> None:
     """Record that the caller was given the result of a finished task; when it is due again is the store's rule."""
-    if call.poll is not None and not call.poll.notes_fetch:
-        return
-    await lanes.note_fetch(Fetched(task.id, call.caller.credential_id, call.request.request_id))
+    if is_fetch_due(call):
+        await lanes.note_fetch(Fetched(task.id, call.caller.credential_id, call.request.request_id))

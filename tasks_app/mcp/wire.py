@@ -107,10 +107,13 @@ class Spliced(str):
     __slots__ = ()
 
 
+# Made once: `json.dumps` would make one for every member.
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def dump(value: Mapping[str, Any]) -> str:
     """A message as JSON text, with every spliced member put in unparsed, at the top level or one below it."""
-    parts = (f"{json.dumps(key)}:{_dump_member(member)}" for key, member in value.items())
-    return "{" + ",".join(parts) + "}"
+    return "{" + ",".join([f"{_encode(key)}:{_dump_member(member)}" for key, member in value.items()]) + "}"
 
 
 def _dump_member(member: Any) -> str:
@@ -118,7 +121,7 @@ def _dump_member(member: Any) -> str:
         return str(member)
     if isinstance(member, dict) and any(isinstance(inner, Spliced | dict) for inner in member.values()):
         return dump(member)
-    return json.dumps(member, separators=(",", ":"))
+    return _encode(member)
 
 
 def _with_result_type(result: str) -> str:
