@@ -157,13 +157,15 @@ def test_value_returned_after_complete_is_an_error_and_not_lost() -> None:
 
 @pytest.mark.parametrize(
     ("until", "seconds"),
-    [(90, 90), (timedelta(minutes=2), 120), (datetime.now(UTC) + timedelta(days=1), 86_400)],
+    [(lambda: 90, 90), (lambda: timedelta(minutes=2), 120), (lambda: datetime.now(UTC) + timedelta(days=1), 86_400)],
     ids=["seconds", "timedelta", "datetime"],
 )
-def test_defer_hands_the_task_over_until_the_time_given(until: float | timedelta | datetime, seconds: float) -> None:
+def test_defer_hands_the_task_over_until_the_time_given(
+    until: Callable[[], float | timedelta | datetime], seconds: float
+) -> None:
     @tool
     def hand_over(ctx: Context) -> None:
-        ctx.defer(until=until)
+        ctx.defer(until=until())
 
     run = run_tool(hand_over)
 
