@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 import psycopg
@@ -75,13 +73,16 @@ async def run(plan: Plan[T], pool: Pool) -> T:
 
     A database that takes the question and never answers is one that is away: then StorageUnavailable, within seconds.
     """
-    deadline = asyncio.get_running_loop().time() + ANSWER_SECONDS
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + ANSWER_SECONDS
     try:
         taken = await _take(pool)
+        # To cancel the waiting task instead would make the driver ask the same silent server to cancel the statement.
+        timer = loop.call_at(deadline, _hang_up, taken)
         try:
-            with _cut_off(taken, at=deadline):
-                return await _drive(plan, taken)
+            return await _drive(plan, taken)
         finally:
+            timer.cancel()
             await pool.putconn(taken)
     except psycopg.Error as error:
         raise translate(error) from error
@@ -104,20 +105,8 @@ def _has_something_to_say(idle: Connection) -> bool:
     return bool(poller.poll(0))
 
 
-@contextmanager
-def _cut_off(taken: Connection, *, at: float) -> Iterator[None]:
-    """End the connection when the time is up: its statement then fails as after any lost connection.
-
-    Cancelling the waiting task instead would make the driver ask the same silent server to cancel the statement.
-    """
-    timer = asyncio.get_running_loop().call_at(at, _hang_up, taken)
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
 def _hang_up(taken: Connection) -> None:
+    """End the connection: its statement then fails as after any lost connection."""
     with socket.socket(fileno=socket.dup(taken.fileno())) as line:
         line.shutdown(socket.SHUT_RDWR)
 
