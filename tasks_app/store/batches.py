@@ -6,14 +6,15 @@ batch is only the way on which nothing is special, and what is special is left t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final, TypeAlias
 from uuid import UUID
 
 from tasks_app.conf import conf
 from tasks_app.domain.identity import token_digest
-from tasks_app.store.create import A_FEW_SLOTS, Created, NewTask, create_params, newborn
-from tasks_app.store.db import Plan, Query
+from tasks_app.store.create import A_FEW_SLOTS, Created, NewTask, create_params, newborn, note_room
+from tasks_app.store.db import Params, Plan, Query
 from tasks_app.store.fetch import Fetched, fetching
 from tasks_app.store.identity import CALLER_COLUMNS, IS_VALID, Caller, read_caller
 from tasks_app.store.locking import IS_LIVE
@@ -128,7 +129,12 @@ def create_many(calls: Sequence[NewTask]) -> Plan[list[Created | Alone]]:
     settings = conf()
     found = yield Query(_CREATE, {**given, "slots": settings.live_tasks, "bytes": settings.owner_bytes})
     born = {id_: times for id_, *times in found}
-    return [Created(newborn(each, *born[each["id"]]), is_new=True) if each["id"] in born else ALONE for each in params]
+    return [_created(each, born) if each["id"] in born else ALONE for each in params]
+
+
+def _created(params: Params, born: Mapping[UUID, Sequence[datetime]]) -> Created:
+    note_room(params)
+    return Created(newborn(params, *born[params["id"]]), is_new=True)
 
 
 def fetch_many(fetches: Sequence[Fetched]) -> Plan[list[bool]]:

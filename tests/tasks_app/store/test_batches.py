@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 
 from tasks_app import store
 from tasks_app.domain.errors import ArgumentsTooLarge
-from tasks_app.store import NewTask, db, queries
+from tasks_app.store import NewTask, db, queries, room
 from tasks_app.store.batches import (
     ALONE,
     authenticate_many,
@@ -193,6 +193,14 @@ def test_new_tasks_are_told_as_a_later_reading_sees_them(alice: Person) -> None:
 
     assert told == [as_read(each.id) for each in told]
     assert len(told) == 2
+
+
+def test_room_that_a_batch_found_is_remembered(alice: Person) -> None:
+    before = room.had_room(alice.id)
+
+    db.run(create_many(calls_of(alice, 2)))
+
+    assert (before, room.had_room(alice.id)) == (False, True)
 
 
 def test_fetches_are_noted_as_each_alone_would_be(alice: Person) -> None:
